@@ -31,7 +31,7 @@ from neuco_core.boards.store import write_board
 from neuco_core.contract.contract import Finding, Inapplicable, all_checks, run_checks
 from neuco_core.contract.subjects import DatasetSubject, MethodSubject, TaskSubject
 from neuco_core.errors import NeucoError
-from neuco_core.plugins.catalog import Catalog, catalog, load_method, load_protocol, load_task
+from neuco_core.plugins.catalog import Catalog, catalog, load_dataset, load_method, load_protocol, load_task
 from neuco_core.plugins.discovery import BrokenPlugin, Candidate
 from neuco_core.plugins.loading import Plugins
 from neuco_core.records.model import Record, record_line
@@ -60,7 +60,7 @@ class StoredSubject(MethodSubject):
         return np.asarray(np.load(path, allow_pickle=False))
 
     def plain(self, dataset: str) -> Embeddings:
-        spec = self.catalog.load(Dataset, dataset)
+        spec = load_dataset(dataset)
         folder = Path(spec.origin.source if spec.origin else "") / MADE / "cubes" / dataset
         if spec.cubes is None or not (folder / "plain.npy").is_file():
             raise Inapplicable(f"the images of {dataset} are not here")

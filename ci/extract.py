@@ -24,7 +24,7 @@ import numpy as np
 from ci.inside import write_json
 from ci.plugin_sandbox import COPY, CUBES, SAMPLES, PluginData, PluginSandbox
 from ci.stub_tree import LARGEST_IDS, declared_sources, read_json
-from neuco_core.contract.repeatability import agree, allowed, describe_difference, some_rows, with_noise
+from neuco_core.contract.repeatability import disagreement, some_rows, with_noise
 from neuco_core.encode.encoder import check_bands
 from neuco_core.errors import DataError, UnpinnedError
 from neuco_core.fetch.fetch import fetch, find_pin
@@ -172,9 +172,9 @@ def make_embeddings(boxes: PluginSandbox, job: EncodingJob) -> None:
     if job.owner.kept:
         return
     again, noisy = _encode(boxes, job, BATCHES[1])
-    if not agree(first, again, job.method.tolerance):
+    if problem := disagreement(first, again, job.method.tolerance):
         what = f"different numbers for {job.dataset.id} with another batch size, order and sample names"
-        raise DataError(what, expected=allowed(job.method.tolerance), got=describe_difference(first, again))
+        raise DataError(what, **problem)
     calm = first[some_rows(len(first))]
     job.keep("disturbed", np.stack([calm, noisy if len(noisy) else calm]))
 

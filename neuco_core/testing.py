@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from neuco_core.contract.repeatability import agree, allowed, describe_difference
+from neuco_core.contract.repeatability import disagreement
 from neuco_core.cubes.cubes import CubeBatch, CubeSource, Renamed
 from neuco_core.encode.encoder import one_thread
 from neuco_core.encode.encoding import Pipeline
@@ -121,8 +121,9 @@ def check_encoder(
         ("when the samples come in another order", encode_all(factory, source.shuffled())),
         ("when the samples have other names", encode_all(factory, renamed)),
     ):
-        expected = f"the same values {what}, {allowed(tolerance)}"
-        _promise(agree(values, again, tolerance), expected, f"different values: {describe_difference(values, again)}")
+        if problem := disagreement(values, again, tolerance):
+            expected, got = f"the same values {what}, {problem['expected']}", f"different values: {problem['got']}"
+            _promise(False, expected, got)
     return values
 
 

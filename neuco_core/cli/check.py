@@ -11,11 +11,11 @@ import msgspec
 
 from neuco_core.cli.options import ids_of
 from neuco_core.cli.output import clean, echo_json, json_option, table, warn_of_suites
-from neuco_core.contract.contract import SKIPPED, Finding, all_checks, lacking, passed, run_checks
-from neuco_core.contract.subjects import Subject, find_other, subject_of
+from neuco_core.contract.contract import FAILED, OK, SKIPPED, Finding, all_checks, run_checks
+from neuco_core.contract.subjects import Subject, subject_of
 from neuco_core.errors import LACKING, PluginError, UnknownIdError, UsageError
 from neuco_core.plugins.catalog import catalog
-from neuco_core.specs import Dataset, Method, Task
+from neuco_core.specs import Dataset, Method, Task, resolve
 from neuco_core.text import counted, join_names
 
 NAME_HINT = "See `neuco tasks` and `neuco methods`, or give the directory of a plugin"
@@ -55,8 +55,11 @@ def check(names: Sequence[str], everything: bool, only: Sequence[str], allow_unp
     tasks, methods = catalog().all(Task), catalog().all(Method)
     specs: list[Checked | Subject] = []
     for name in names or ("",):
-        other = None if name in {*tasks, *methods} else find_other(name)
-        specs += [other] if other else _specs(name, tasks, methods)
+        others = []
+        if name not in {*tasks, *methods}:  # what an extension's check looks at, by the name that a user gave
+            finds = dict.fromkeys(item.find for item in all_checks() if item.find is not None)
+            others = [found for find in finds if (found := resolve(find)(name)) is not None]
+        specs += others[:1] or _specs(name, tasks, methods)
     findings: list[Finding] = []
     for spec in specs:
         # Made here, so that its data is gone before the next one's is loaded.
@@ -119,8 +122,8 @@ def _end(findings: Sequence[Finding], subjects: int) -> None:
             reasons.setdefault(finding.detail, []).append(f"{finding.check} of {finding.subject}{mark}")
     for reason, skipped in reasons.items():
         click.echo(clean(f"skipped: {join_names(skipped)}: {reason}"), err=True)
-    if not passed(findings):
+    if counts[FAILED] or not counts[OK]:
         sys.exit(1)
-    if missing := lacking(findings):
-        click.echo(f"not complete: {counted(len(missing), 'essential check')} could not be made here", err=True)
+    if missing := sum(finding.lacking for finding in findings):  # nothing failed there, and nothing is known either
+        click.echo(f"not complete: {counted(missing, 'essential check')} could not be made here", err=True)
         sys.exit(LACKING)

@@ -9,7 +9,6 @@ from typing import Any
 import click
 
 from neuco_core.cli.options import column_options, ids_of, split_commas, together
-from neuco_core.contract.metric_scale import NO_HEADROOM
 from neuco_core.contract.new_dataset import DatasetRequest, new_dataset
 from neuco_core.contract.new_method import MethodRequest, lock_command, new_method
 from neuco_core.contract.new_task import TaskRequest, new_task
@@ -18,7 +17,6 @@ from neuco_core.errors import UsageError
 from neuco_core.files import write_new
 from neuco_core.progress import show_progress
 from neuco_core.specs import KINDS
-from neuco_core.text import counted, join_names
 
 plugin_options = together(
     click.option("--title", required=True, help="A few words."),
@@ -59,22 +57,13 @@ def dataset(**options: Any) -> None:
     request = DatasetRequest(**options)
     with show_progress() as progress:
         step = (lambda done, total: progress(done / total, "packing")) if progress else None
-        made = new_dataset(request, step)
-    height, width = made.index.size
-    click.echo(f"{made.path}: {len(made.index.samples)} images of {height} × {width} pixels")
-    click.echo(f"  bands     {', '.join(made.index.bands)}")
-    located = sum(bool(sample.crs) for sample in made.index.samples.values())
-    click.echo(f"  places    {located} of {len(made.index.samples)} are georeferenced")
-    for sample, reason in made.left_out.items():
-        click.echo(f"  left out  {sample}: {reason}")
-    if made.others:
-        suffixes = ", ".join(f"{count} {suffix or 'without suffix'}" for suffix, count in made.others.items())
-        click.echo(f"  no images {suffixes}: not looked at")
+        path, lines, table = new_dataset(request, step)
+    click.echo("\n".join(lines))
     labels = "FILE"
-    if made.table:
-        labels = str(write_new(Path(f"{request.name}.csv"), made.table))
-        click.echo(f"  table     {labels}: {made.table.partition(chr(10))[0]}")
-    _show_next(request, made.path)
+    if table:
+        labels = str(write_new(Path(f"{request.name}.csv"), table))
+        click.echo(f"  table     {labels}: {table.partition(chr(10))[0]}")
+    _show_next(request, path)
     click.echo(f"  neuco new task TASK --labels {labels} --dataset {request.name} …")
 
 
@@ -96,25 +85,9 @@ def task(**options: Any) -> None:
     of a dataset that is registered: `neuco new dataset` makes one of your images.
     """
     request = TaskRequest(**options)
-    made = new_task(request)
-    package, baseline = made.package, made.baseline
-    click.echo(f"{made.path}: {package.rows} labels")
-    for reason, count in package.dropped.items():
-        click.echo(f"  dropped   {counted(count, 'row')}: {reason.replace('_', ' ')}")
-    kind_from = "given" if package.kind_from == "given" else f"from {package.kind_from}"
-    click.echo(f"  kind      {package.kind} ({kind_from}), metric {made.task.metric}")
-    if package.columns != ("label",):
-        click.echo(f"  columns   {join_names(package.columns)}")
-    if made.task.splitter:
-        click.echo(f"  splits    {made.task.splitter}, in the place of random ones")
-    click.echo(f"  dataset   {made.task.dataset} ({made.dataset_from})")
-    for note in made.notes:
-        click.echo(f"            {note}")
-    reached = f"{baseline.score} ± {baseline.tolerance}"
-    click.echo(f"  baseline  {baseline.method} reaches {reached} under {baseline.protocol}")
-    if baseline.source.endswith(NO_HEADROOM):
-        click.echo(f"            {NO_HEADROOM}: it proves nothing about the labels")
-    _show_next(request, made.path)
+    path, lines = new_task(request)
+    click.echo("\n".join(lines))
+    _show_next(request, path)
 
 
 @new.command()
@@ -135,19 +108,18 @@ def method(embeddings: str | None, encoder: bool, **options: Any) -> None:
     if (embeddings is None) != encoder:
         raise UsageError("Give either --embeddings FILE|URL or --encoder")
     request = MethodRequest(embeddings=embeddings, **options)
-    path, note = new_method(request)
-    click.echo(f"{path}\n  {note}" if note else path)
-    steps = [f"{lock_command(request.requires, path)}  # needs uv"] if request.requires else []
-    _show_next(request, path, *steps)
+    path, lines = new_method(request)
+    click.echo("\n".join(lines))
+    _show_next(request, path, f"{lock_command(request.requires, path)}  # needs uv" if request.requires else "")
 
 
-def _show_next(request: PluginRequest, path: Path, *steps: str) -> None:
+def _show_next(request: PluginRequest, path: Path, step: str = "") -> None:
     click.echo("next:")
     if request.as_package:
         click.echo(f"  pip install -e {path}")
     elif not any(Path(entry).resolve() == path.resolve().parent.parent for entry in sys.path):
         click.echo(f"  export PYTHONPATH={path.resolve().parent.parent}  # else neuco does not find it")
-    for step in steps:
+    if step:
         click.echo(f"  {step}")
     if not request.caveats:
         click.echo(f"  edit {path / 'README.md'}: write down the caveats")

@@ -8,7 +8,7 @@ found nothing to look at: no evidence is not ok.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
@@ -99,13 +99,3 @@ def all_checks(noun: str | None = None) -> list[Check]:
     ours = [registered[item.id] for item in CHECKS if item.id in registered]
     others = [item for item in registered.values() if item not in ours]
     return [item for item in (*ours, *others) if noun in (None, item.noun)]
-
-
-def passed(findings: Sequence[Finding]) -> bool:
-    """No check failed, and at least one completed."""
-    return any(f.status == OK for f in findings) and not any(f.status == FAILED for f in findings)
-
-
-def lacking(findings: Sequence[Finding]) -> list[Finding]:
-    """Essential checks that were skipped for want of evidence: nothing failed there, and nothing is known either."""
-    return [finding for finding in findings if finding.lacking]

@@ -7,7 +7,6 @@ is held to the same contract as R² and F1.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -74,22 +73,9 @@ def standard_error(score: Score) -> float:
 
 def metric_scale(labels: Labels, metric: Metric, probed: float = math.nan) -> MetricScale:
     """Ask the metric; ``probed`` is a guess that a probe made, which counts if it is the best one."""
-    sign = 1 if metric.greater_is_better else -1
-    perfect, *guesses = _asked(labels, metric)
-    defined = [sign * guess for guess in (*guesses, probed) if not math.isnan(guess)]
-    guess = sign * max(defined) if defined else math.nan
-    bounded = metric.lower is not None and metric.upper is not None
-    scale = metric.upper - metric.lower if bounded else abs(perfect - guess)  # type: ignore[operator]
-    return MetricScale(guess, perfect, scale, sign)
-
-
-def _asked(labels: Labels, metric: Metric) -> Iterator[float]:
-    """The metric of a perfect answer, then of guesses."""
     values = np.asarray(labels.values, np.float64).reshape(len(labels.ids), -1)
-    regression = labels.kind == "regression"
-    if regression:
-        low = values.min(axis=0)
-        span = np.ptp(values, axis=0)
+    if labels.kind == "regression":
+        low, span = values.min(axis=0), np.ptp(values, axis=0)
         answer = (values - low) / span
         truth = Truth(answer, values, low, span, regression=True)
         constants = [answer.mean(axis=0), np.median(answer, axis=0)]
@@ -104,8 +90,14 @@ def _asked(labels: Labels, metric: Metric) -> Iterator[float]:
         constants = [answer.mean(axis=0), *np.eye(len(classes))]
     # Macro F1 punishes one and the same class for all; answers in random order name every class as often as it occurs.
     shuffled = answer[np.random.default_rng(0).permutation(len(answer))]
-    for prediction in (answer, *(np.tile(constant, (len(answer), 1)) for constant in constants), shuffled):
-        yield truth.value(metric, prediction)
+    guesses = [*(np.tile(constant, (len(answer), 1)) for constant in constants), shuffled]
+    perfect, sign = truth.value(metric, answer), 1 if metric.greater_is_better else -1
+    scores = [sign * score for score in (*(truth.value(metric, guess) for guess in guesses), probed)]
+    guess = sign * max((score for score in scores if not math.isnan(score)), default=math.nan)
+    scale = abs(perfect - guess)
+    if metric.lower is not None and metric.upper is not None:
+        scale = metric.upper - metric.lower
+    return MetricScale(guess, perfect, scale, sign)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ from typing import ClassVar
 
 from neuco_core.contract import scaffold
 from neuco_core.contract.scaffold import ENDINGS, PluginRequest
-from neuco_core.cubes.archive import ArchiveIndex, open_archive, pack_images
+from neuco_core.cubes.archive import open_archive, pack_images
 from neuco_core.cubes.folder import ImageFolder
 from neuco_core.cubes.published import is_published_set, unpack_set
 from neuco_core.errors import UsageError
@@ -33,30 +32,23 @@ class DatasetRequest(PluginRequest):
     tree: ClassVar[str] = "neuco_tasks"
 
 
-@dataclass(frozen=True)
-class NewDataset:
-    """What was made: the archive's index, the images left out with the reasons, the table that came with them."""
+def new_dataset(
+    request: DatasetRequest, progress: Callable[[int, int], None] | None = None
+) -> tuple[Path, list[str], str]:
+    """Write a plugin for images: where it is, what it has, and the table that came with them, if one did.
 
-    path: Path
-    index: ArchiveIndex
-    left_out: Mapping[str, str]
-    others: Mapping[str, int]
-    table: str = ""
-
-
-def new_dataset(request: DatasetRequest, progress: Callable[[int, int], None] | None = None) -> NewDataset:
-    """Write a plugin for images; ``progress`` is called with the number of images packed, and of all."""
+    ``progress`` is called with the number of images packed, and of all.
+    """
     load_protocol(request.protocol)
     images, name = request.images, request.name
-    destination = scaffold.choose_destination(request)
     left_out: Mapping[str, str] = {}
     others: Mapping[str, int] = {}
-    with tempfile.TemporaryDirectory() as scratch, scaffold.building(destination) as folder:
-        path, table, origin = bring_images(images, Path(scratch))
+    with scaffold.building(request) as plugin:
+        path, table, origin = bring_images(images, plugin.scratch)
         packed = path.is_dir()
         if packed:
             source = ImageFolder(path, request.bands, request.seasons)
-            path, others = Path(scratch) / FILE, source.others
+            path, others = plugin.scratch / FILE, source.others
             left_out = pack_images(source, path, leave_out_damaged=request.leave_out_damaged, progress=progress)
         elif request.bands or request.seasons or request.leave_out_damaged:
             raise UsageError("an archive has its names already", expected="these options with a folder", got=images)
@@ -69,19 +61,26 @@ def new_dataset(request: DatasetRequest, progress: Callable[[int, int], None] | 
                 "s3://BUCKET/PREFIX/` (or Hugging Face, a release on GitHub), then `neuco new dataset "
                 f"{name} --images ADDRESS`; to try it on this machine alone, the address may be file:///…/{name}.zip"
             )
-            address = scaffold.keep(path, folder / FILE, destination, hint)
+            address = plugin.keep(path, FILE, hint)
         systems = Counter(sample.crs for sample in index.samples.values() if sample.crs)
-        scaffold.write_plugin(
-            folder,
-            request,
-            destination,
+        plugin.write(
             index=index,
             located=", ".join(f"{count} in {system}" for system, count in systems.most_common(3)),
             left_out=left_out,
             images=scaffold.remote_of(address, path),
             source_text=(f"`{FILE}`" if address.startswith("pkg:") else address) + origin,
         )
-    return NewDataset(destination.target, index, left_out, others, table)
+    height, width = index.size
+    lines = [
+        f"{plugin.target}: {len(index.samples)} images of {height} × {width} pixels",
+        f"  bands     {', '.join(index.bands)}",
+        f"  places    {systems.total()} of {len(index.samples)} are georeferenced",
+        *(f"  left out  {sample}: {reason}" for sample, reason in left_out.items()),
+    ]
+    if others:
+        suffixes = ", ".join(f"{count} {suffix or 'without suffix'}" for suffix, count in others.items())
+        lines.append(f"  no images {suffixes}: not looked at")
+    return plugin.target, lines, table
 
 
 def bring_images(images: str, scratch: Path) -> tuple[Path, str, str]:

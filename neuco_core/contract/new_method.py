@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import metadata
@@ -13,7 +12,7 @@ from typing import ClassVar
 from packaging.requirements import Requirement
 
 from neuco_core.contract import scaffold
-from neuco_core.contract.scaffold import ENDINGS, Destination, PluginRequest
+from neuco_core.contract.scaffold import ENDINGS, NewPlugin, PluginRequest
 from neuco_core.encode.lock import FILE as LOCK
 from neuco_core.encode.validate import dataset_ids
 from neuco_core.encoders import MAX_DIM
@@ -21,7 +20,7 @@ from neuco_core.env import requirement_name
 from neuco_core.errors import DataError, NeucoError, UsageError
 from neuco_core.plugins.catalog import load_dataset
 from neuco_core.specs import Dataset, Remote
-from neuco_core.tables.embeddings import Embeddings, read_embeddings
+from neuco_core.tables.embeddings import read_embeddings
 
 PACKAGE = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?(?:==[A-Za-z0-9][A-Za-z0-9.!+_-]*)?")
 
@@ -51,35 +50,42 @@ class MethodRequest(PluginRequest):
                 raise UsageError(f"{item} is one of neuco's own packages: every method has it", hint="Leave it out")
 
 
-def new_method(request: MethodRequest) -> tuple[Path, str]:
-    """Write a plugin for embeddings of a dataset, or without them for an encoder: where it is, and a remark."""
-    destination = scaffold.choose_destination(request)
-    with tempfile.TemporaryDirectory() as scratch, scaffold.building(destination) as folder:
+def new_method(request: MethodRequest) -> tuple[Path, list[str]]:
+    """Write a plugin for embeddings of a dataset, or without them for an encoder: where it is, and a few words."""
+    with scaffold.building(request) as plugin:
+        lines = [str(plugin.target)]
         if request.embeddings is None:
-            _write_encoder(request, destination, folder, Path(scratch))
-            return destination.target, ""
-        note = _write_embeddings(request, request.embeddings, destination, folder, Path(scratch))
-    return destination.target, note
+            _write_encoder(plugin, request.requires, request.weights)
+        else:
+            note = _write_embeddings(plugin, request.embeddings, load_dataset(str(request.dataset)))
+            lines.append(f"  {note}")
+    return plugin.target, lines
 
 
-def _write_embeddings(
-    request: MethodRequest, address: str, destination: Destination, folder: Path, scratch: Path
-) -> str:
-    path = scaffold.bring(address, scratch)
+def _write_embeddings(plugin: NewPlugin, address: str, dataset: Dataset) -> str:
+    path = scaffold.bring(address, plugin.scratch)
     embeddings = read_embeddings(path, strict=True, dim=MAX_DIM)
-    dataset = load_dataset(str(request.dataset))
-    note = _compare(embeddings, dataset)
+    # Rows must be of samples of the dataset; whether all labelled ones are there is for the contract to say.
+    try:
+        wanted = dataset_ids(dataset)
+    except NeucoError as error:
+        note = f"ids not compared: {error.what}"
+    else:
+        matched = set(wanted) & set(embeddings.ids)
+        if not matched:
+            expected, got = f"ids such as {wanted[0]!r}", f"{embeddings.ids[0]!r}"
+            raise DataError(f"no row is of a sample of {dataset.id}", expected=expected, got=got)
+        stray = len(embeddings) - len(matched)
+        note = f"{len(matched)} of {len(wanted)} samples of {dataset.id}"
+        note += f", and {stray} rows of no sample of it" if stray else ""
     where = f", at {address}." if address.startswith(ENDINGS) else "."
     if not address.startswith(ENDINGS):
         hint = (
             f"Publish it and declare it by its address: `neuco data upload {path} s3://BUCKET/PREFIX/` prints one; or "
             "upload it elsewhere (Hugging Face, a release on GitHub); then `neuco new method --embeddings ADDRESS`"
         )
-        address = scaffold.keep(path, folder / f"embeddings{path.suffix.lower()}", destination, hint)
-    scaffold.write_plugin(
-        folder,
-        request,
-        destination,
+        address = plugin.keep(path, f"embeddings{path.suffix.lower()}", hint)
+    plugin.write(
         dataset=dataset.id,
         remote=scaffold.remote_of(address, path),
         weights={},
@@ -87,43 +93,25 @@ def _write_embeddings(
         rows=len(embeddings),
         dim=embeddings.dim,
         dim_text=f"{embeddings.dim} numbers for each of {len(embeddings)} samples.",
-        source_text=f"`{address.rpartition('/')[2]}`: embeddings of `{request.dataset}`{where}",
+        source_text=f"`{address.rpartition('/')[2]}`: embeddings of `{dataset.id}`{where}",
     )
     return note
 
 
-def _compare(embeddings: Embeddings, dataset: Dataset) -> str:
-    """Rows must be of samples of the dataset; whether all labelled ones are there is for the contract to say."""
-    try:
-        wanted = dataset_ids(dataset)
-    except NeucoError as error:
-        return f"ids not compared: {error.what}"
-    matched = set(wanted) & set(embeddings.ids)
-    if not matched:
-        expected, got = f"ids such as {wanted[0]!r}", f"{embeddings.ids[0]!r}"
-        raise DataError(f"no row is of a sample of {dataset.id}", expected=expected, got=got)
-    stray = len(embeddings) - len(matched)
-    more = f", and {stray} rows of no sample of it" if stray else ""
-    return f"{len(matched)} of {len(wanted)} samples of {dataset.id}{more}"
-
-
-def _write_encoder(request: MethodRequest, destination: Destination, folder: Path, scratch: Path) -> None:
+def _write_encoder(plugin: NewPlugin, requires: Sequence[str], given: Sequence[str]) -> None:
     weights: dict[str, Remote] = {}
-    for text in request.weights:
+    for text in given:
         name, equals, url = text.partition("=")
         if not equals or not name.isidentifier() or not url.startswith(ENDINGS):
             expected = "NAME=ADDRESS, e.g. backbone=https://…/model.safetensors"
             raise UsageError("bad weights", expected=expected, got=text)
-        weights[name] = scaffold.remote_of(url, scaffold.bring(url, scratch))
-    fields = {"name": request.name, "weights": weights}
-    (folder / "encoder.py").write_text(scaffold.fill("method_encoder.py", fields), encoding="utf-8")
-    scaffold.write_plugin(
-        folder,
-        request,
-        destination,
+        weights[name] = scaffold.remote_of(url, scaffold.bring(url, plugin.scratch))
+    encoder = scaffold.fill("method_encoder.py", {"name": plugin.request.name, "weights": weights})
+    (plugin.folder / "encoder.py").write_text(encoder, encoding="utf-8")
+    plugin.write(
         remote=None,
         weights=weights,
-        packages=sorted({item.partition("==")[0] for item in request.requires}),
+        packages=sorted({item.partition("==")[0] for item in requires}),
         dim=None,
         dim_text="As many numbers as the dataset has seasons times bands.",
         source_text="`encoder.py`." + "".join(f" Weights: {file.url}." for file in weights.values()),

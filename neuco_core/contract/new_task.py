@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,9 +19,9 @@ from neuco_core.fetch.fetch import fetch_unverified
 from neuco_core.plugins.catalog import list_datasets, list_tasks, load_dataset, load_method, task_protocol
 from neuco_core.specs import Baseline, Dataset, Remote, Task
 from neuco_core.tables.csv import first_double
-from neuco_core.tables.embeddings import Embeddings, make_embeddings
+from neuco_core.tables.embeddings import make_embeddings
 from neuco_core.tables.labels import Labels, content_hash
-from neuco_core.tables.package import Package, package_labels
+from neuco_core.tables.package import package_labels
 from neuco_core.text import counted, join_names
 
 METHODS = ("averaging", "band_statistics")
@@ -50,25 +49,12 @@ class TaskRequest(PluginRequest):
     must_cite: ClassVar[bool] = True
 
 
-@dataclass(frozen=True)
-class NewTask:
-    """What was made, and what was guessed for it."""
-
-    path: Path
-    task: Task
-    package: Package
-    baseline: Baseline
-    dataset_from: str
-    notes: tuple[str, ...]
-
-
-def new_task(request: TaskRequest) -> NewTask:
-    """Write a plugin for a file of labels, or for labels at an address."""
-    destination = scaffold.choose_destination(request)
+def new_task(request: TaskRequest) -> tuple[Path, list[str]]:
+    """Write a plugin for a file of labels, or for labels at an address: where it is, and what was found and guessed."""
     remote = request.labels.startswith(ENDINGS)
-    with tempfile.TemporaryDirectory() as scratch, scaffold.building(destination) as folder:
-        source = fetch_unverified(Remote(request.labels), Path(scratch)) if remote else Path(request.labels)
-        file, match = folder / "labels.csv", IdMatcher(request.dataset, renames=not remote)
+    with scaffold.building(request) as plugin:
+        source = fetch_unverified(Remote(request.labels), plugin.scratch) if remote else Path(request.labels)
+        file, match = plugin.folder / "labels.csv", IdMatcher(request.dataset, renames=not remote)
         package = package_labels(
             source,
             out=file,
@@ -105,16 +91,29 @@ def new_task(request: TaskRequest) -> NewTask:
         labels = task.labels()
         # Measured on the file here: the address inside the plugin is not valid before the plugin is in its place.
         baseline = _baseline(task, labels)
-        address = request.labels if remote else destination.address(file.name)
+        address = request.labels if remote else plugin.address(file.name)
         task = replace(task, source=replace(task.source, url=address), baseline=baseline)
         if remote:
             lines = file.read_text(encoding="utf-8").splitlines(keepends=True)[:SAMPLE]
-            (folder / "sample.csv").write_text("".join(lines), encoding="utf-8")
+            (plugin.folder / "sample.csv").write_text("".join(lines), encoding="utf-8")
             file.unlink()
-        where = f" at {address}" if remote else ""
-        source_text = f"`{Path(address).name}`{where}"
-        scaffold.write_plugin(folder, request, destination, task=task, labels=package, source_text=source_text)
-    return NewTask(destination.target, task, package, baseline, match.how, (*match.notes, *_odd(labels)))
+        source_text = f"`{Path(address).name}`" + (f" at {address}" if remote else "")
+        plugin.write(task=task, labels=package, source_text=source_text)
+    lines = [f"{plugin.target}: {package.rows} labels"]
+    lines += [f"  dropped   {counted(n, 'row')}: {reason.replace('_', ' ')}" for reason, n in package.dropped.items()]
+    kind_from = "given" if package.kind_from == "given" else f"from {package.kind_from}"
+    lines.append(f"  kind      {package.kind} ({kind_from}), metric {task.metric}")
+    if package.columns != ("label",):
+        lines.append(f"  columns   {join_names(package.columns)}")
+    if task.splitter:
+        lines.append(f"  splits    {task.splitter}, in the place of random ones")
+    lines.append(f"  dataset   {task.dataset} ({match.how})")
+    lines += [f"            {note}" for note in (*match.notes, *_odd(labels))]
+    reached = f"{baseline.score} ± {baseline.tolerance}"
+    lines.append(f"  baseline  {baseline.method} reaches {reached} under {baseline.protocol}")
+    if baseline.source.endswith(NO_HEADROOM):
+        lines.append(f"            {NO_HEADROOM}: it proves nothing about the labels")
+    return plugin.target, lines
 
 
 class IdMatcher:
@@ -130,56 +129,50 @@ class IdMatcher:
         self.notes: list[str] = []
 
     def __call__(self, labels: Labels) -> Labels:
-        dataset = self.named or self._guess(labels)
-        self.dataset, self.how = dataset.id, "given" if self.named else "guessed: it has all the ids"
-        image_ids = _ids(dataset)
+        image_ids, ids = self._match(labels)
         if not image_ids:
             self.notes.append(f"no images of {self.dataset} are on this machine: ids were not compared")
             return labels
-        labels = self._renamed(labels, image_ids)
-        strays = [name for name in labels.ids if name not in image_ids]
-        if len(strays) == len(labels):
-            expected, got = f"ids such as {min(image_ids)!r}", f"{labels.ids[0]!r}"
+        if ids != labels.ids:
+            if double := first_double(ids):
+                first, second = (labels.ids[row] for row in double)
+                raise DataError(f"two labels are of {ids[double[0]]!r}", got=f"{first}, {second}")
+            changed = sum(before != after for before, after in zip(labels.ids, ids, strict=True))
+            self.notes.append(f"the suffix of {changed} ids was taken off: {labels.ids[0]!r} is {ids[0]!r}")
+            sha256 = content_hash(ids, labels.values, labels.groups, labels.split)
+            labels = replace(labels, ids=ids, sha256=sha256)
+        strays = [name for name in ids if name not in image_ids]
+        if len(strays) == len(ids):
+            expected, got = f"ids such as {min(image_ids)!r}", f"{ids[0]!r}"
             raise DataError(f"no label is of a sample of {self.dataset}", expected=expected, got=got)
         if strays:
             what = f"{len(strays)} labels have no image in {self.dataset} and are never scored"
             self.notes.append(f"{what}: {strays[0]!r}, …")
         return labels
 
-    def _guess(self, labels: Labels) -> Dataset:
-        """The dataset that has all the ids, with or without the suffix of an image file."""
-        nearest, most, spelled = None, 0, labels.ids
-        for dataset in list_datasets():
+    def _match(self, labels: Labels) -> tuple[frozenset[str], tuple[str, ...]]:
+        """The ids of the dataset's images, and those of the labels, with or without suffixes, whichever fits better.
+
+        Without a name, it is the dataset that has them all.
+        """
+        spellings = [labels.ids, tuple(map(without_suffix, labels.ids))] if self.renames else [labels.ids]
+        nearest, most, stray = None, 0, ""
+        for dataset in (self.named,) if self.named else list_datasets():
             image_ids = _ids(dataset)
-            ids = max(self._spellings(labels), key=lambda ids: len(image_ids.intersection(ids)))
+            ids = max(spellings, key=lambda ids: len(image_ids.intersection(ids)))
             count = len(image_ids.intersection(ids))
-            if count == len(labels):
-                return dataset
+            if self.named or count == len(ids):
+                self.dataset, self.how = dataset.id, "given" if self.named else "guessed: it has all the ids"
+                return image_ids, ids
             if count > most:
-                nearest, most, spelled = dataset, count, ids
+                nearest, most = dataset, count
+                stray = next(name for name, plain in zip(labels.ids, ids, strict=True) if plain not in image_ids)
         if nearest is None:
             got = f"ids such as {labels.ids[0]!r}"
             raise UsageError("no dataset here has these ids", got=got, hint=f"Give --dataset ID, or {MAKE_ONE}")
-        image_ids = _ids(nearest)
-        stray = next(name for name, plain in zip(labels.ids, spelled, strict=True) if plain not in image_ids)
         got = f"{most} of {len(labels)} are in {nearest.id}, and {stray!r} is not"
         hint = f"Give --dataset {nearest.id}, or {MAKE_ONE}"
         raise UsageError("no dataset here has all these ids", got=got, hint=hint)
-
-    def _spellings(self, labels: Labels) -> list[tuple[str, ...]]:
-        """The ids as they are and, where they may be renamed, without suffixes."""
-        return [labels.ids, tuple(map(without_suffix, labels.ids))] if self.renames else [labels.ids]
-
-    def _renamed(self, labels: Labels, image_ids: frozenset[str]) -> Labels:
-        ids = max(self._spellings(labels), key=lambda ids: len(image_ids.intersection(ids)))
-        if ids == labels.ids:
-            return labels
-        if double := first_double(ids):
-            first, second = (labels.ids[row] for row in double)
-            raise DataError(f"two labels are of {ids[double[0]]!r}", got=f"{first}, {second}")
-        changed = sum(before != after for before, after in zip(labels.ids, ids, strict=True))
-        self.notes.append(f"the suffix of {changed} ids was taken off: {labels.ids[0]!r} is {ids[0]!r}")
-        return replace(labels, ids=ids, sha256=content_hash(ids, labels.values, labels.groups, labels.split))
 
 
 def _ids(dataset: Dataset) -> frozenset[str]:
@@ -208,10 +201,23 @@ def _odd(labels: Labels) -> Iterator[str]:
 
 
 def _baseline(task: Task, labels: Labels) -> Baseline:
-    """The score of the first simple method that shuffled labels do not reach; of the first one, if there is none."""
+    """The score of the first simple method that shuffled labels do not reach; of the first one, if there is none.
+
+    Of methods that can be run on the dataset; of random embeddings if none can.
+    """
     protocol = task_protocol(task)
     baselines: list[Baseline] = []
-    for method, embeddings in _embeddings(task, labels):
+    for method in (*METHODS, GUESS):
+        if method == GUESS:
+            if baselines:
+                break
+            values = np.random.default_rng(0).standard_normal((len(labels), 64)).astype("float32")
+            embeddings = make_embeddings(labels.ids, values)
+        else:
+            try:
+                embeddings = load_method(method).embeddings(task.dataset)
+            except NeucoError:
+                continue
         measured = measure_baseline(embeddings, labels, protocol, task.metric)
         if not (math.isfinite(measured.score) and math.isfinite(measured.reach)):
             hint = "Look at the file: almost all labels may be equal"
@@ -228,18 +234,3 @@ def _baseline(task: Task, labels: Labels) -> Baseline:
             return baseline
         baselines.append(baseline)
     return baselines[0]
-
-
-def _embeddings(task: Task, labels: Labels) -> Iterator[tuple[str, Embeddings]]:
-    """Those of simple methods that can be run on the dataset; random ones if none can."""
-    runs = False
-    for name in METHODS:
-        try:
-            embeddings = load_method(name).embeddings(task.dataset)
-        except NeucoError:
-            continue
-        runs = True
-        yield name, embeddings
-    if not runs:
-        values = np.random.default_rng(0).standard_normal((len(labels), 64)).astype("float32")
-        yield GUESS, make_embeddings(labels.ids, values)

@@ -17,39 +17,30 @@ SAMPLES = 32
 NOISE = 1e-3  # relative; shipped encoders change a prediction by less than 0.0003 of the labels' variance
 
 
-def spread(values: np.ndarray) -> float:
-    """How much embeddings differ between samples: the standard deviation of each dimension, their root mean square.
-
-    One number for all dimensions: one that hardly changes must not ask for more digits than float32 has.
-    """
-    return float(np.sqrt(np.mean(np.square(np.std(values, axis=0, dtype=np.float64)))))
-
-
 def apart(first: np.ndarray, again: np.ndarray) -> float:
-    """The largest difference of two runs, as a part of the spread; infinite if their shapes differ."""
+    """The largest difference of two runs, as a part of the spread; infinite if their shapes differ.
+
+    The spread is how much embeddings differ between samples: the standard deviation of each dimension, their root mean
+    square. One number for all dimensions: one that hardly changes must not ask for more digits than float32 has.
+    """
     if first.shape != again.shape:
         return float("inf")
     largest = float(np.abs(first.astype(np.float64) - again).max(initial=0.0))
-    return 0.0 if largest == 0 else largest / max(spread(first), 1e-300)
+    spread = float(np.sqrt(np.mean(np.square(np.std(first, axis=0, dtype=np.float64)))))
+    return 0.0 if largest == 0 else largest / max(spread, 1e-300)
 
 
-def agree(first: np.ndarray, again: np.ndarray, tolerance: float) -> bool:
-    return bool(np.array_equal(first, again)) if tolerance == 0 else apart(first, again) <= tolerance
-
-
-def describe_difference(first: np.ndarray, again: np.ndarray) -> str:
-    """How far two runs are apart."""
+def disagreement(first: np.ndarray, again: np.ndarray, tolerance: float) -> dict[str, str]:
+    """What is ``expected`` of two runs, and ``got``, if they do not agree: bit for bit without a tolerance."""
+    if np.array_equal(first, again) or (tolerance > 0 and apart(first, again) <= tolerance):
+        return {}
+    expected = "the same bits, as it declares no tolerance"
+    if tolerance > 0:
+        expected = f"at most {tolerance:g} of the spread, as declared"
+    got = f"off by {apart(first, again):.2g} of the spread of the embeddings"
     if first.shape != again.shape:
-        return f"{again.shape} values instead of {first.shape}"
-    return f"off by {apart(first, again):.2g} of the spread of the embeddings"
-
-
-def allowed(tolerance: float) -> str:
-    return (
-        f"at most {tolerance:g} of the spread, as declared"
-        if tolerance
-        else "the same bits, as it declares no tolerance"
-    )
+        got = f"{again.shape} values instead of {first.shape}"
+    return {"expected": expected, "got": got}
 
 
 def some_rows(count: int) -> np.ndarray:

@@ -13,7 +13,6 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
 from keyword import iskeyword
 from pathlib import Path
 from typing import ClassVar
@@ -69,19 +68,52 @@ class PluginRequest:
 
 
 @dataclass(frozen=True)
-class Destination:
-    """Where a plugin goes: a directory of ours, or a distribution with its source in ``inner``."""
+class NewPlugin:
+    """A plugin under construction: its files are written to ``folder``; ``scratch`` is for others, and thrown away."""
 
+    request: PluginRequest
     target: Path
     module: str
-    inner: str = ""
+    folder: Path
+    scratch: Path
+
+    def keep(self, path: Path, name: str, hint: str) -> str:
+        """Put a file into the plugin and return its address there.
+
+        A file in our tree stays in git for ever; a distribution of its own may be as large as its author likes.
+        """
+        size = path.stat().st_size
+        if not self.request.as_package and size > LARGEST_DATA:
+            limit, got = f"at most {LARGEST_DATA / 1e6:g} MB", f"{size / 1e6:.1f} MB"
+            raise UsageError("too large for the tree", where=path, expected=limit, got=got, hint=hint)
+        shutil.copyfile(path, self.folder / name)
+        return self.address(name)
 
     def address(self, file: str) -> str:
         return f"pkg://{self.module}/{file}"
 
+    def write(self, **facts: object) -> None:
+        """Write code, card and test; for a package also what makes it a distribution of its own.
 
-def choose_destination(request: PluginRequest) -> Destination:
-    """The destination, which must not exist yet; the id must be free."""
+        Templates see the request's fields and the facts.
+        """
+        request, noun = self.request, self.request.noun
+        fields = {**vars(request), "noun": noun, "module": self.module, "distribution": self.target.name, **facts}
+        fields["title"] = request.title.rstrip(".")
+        fields["caveats"] = request.caveats or CAVEATS[noun]
+        for name, template in (("__init__.py", "init.py"), ("README.md", "card.md"), ("test.py", "test.py")):
+            (self.folder / name).write_text(fill(f"{noun}_{template}", fields), encoding="utf-8")
+        if request.as_package:
+            top = self.folder.parent.parent
+            (top / "pyproject.toml").write_text(fill("package_pyproject.toml", fields), encoding="utf-8")
+            # A distribution keeps its card and tests at the top; the card is its page on the package index.
+            for name in ("README.md", "test.py"):
+                (self.folder / name).rename(top / name)
+
+
+@contextmanager
+def building(request: PluginRequest) -> Iterator[NewPlugin]:
+    """A plugin whose id is free, moved to its destination, which must not exist yet, if all goes well."""
     name = request.name
     if not ID.fullmatch(name):
         raise UsageError("not an id", expected="1 to 64 of a-z, 0-9, _ and -", got=repr(name))
@@ -95,33 +127,31 @@ def choose_destination(request: PluginRequest) -> Destination:
         if taken is not None:
             raise UsageError(f"there is a {noun} {name!r} already", where=taken.origin, hint="Choose another name")
     if request.as_package:
-        folder = (request.into or Path()) / f"neuco-{name.replace('_', '-')}"
-        destination = Destination(folder, f"neuco_{name}", f"src/neuco_{name}")
+        target = (request.into or Path()) / f"neuco-{name.replace('_', '-')}"
+        module, inner = f"neuco_{name}", f"src/neuco_{name}"
     else:
         root = request.into or (checkout() or Path()) / request.tree
         if root.name != request.tree:
             root = root / request.tree
-        destination = Destination(root / name, f"{request.tree}.{name}")
-    if destination.target.exists():
-        raise UsageError("this already exists, and is never overwritten", where=destination.target)
-    return destination
+        target, module, inner = root / name, f"{request.tree}.{name}", ""
+    if target.exists():
+        raise UsageError("this already exists, and is never overwritten", where=target)
+    with tempfile.TemporaryDirectory() as scratch, _moved_to(target) as made:
+        (made / inner).mkdir(parents=True)
+        yield NewPlugin(request, target, module, made / inner, Path(scratch))
+        for source in made.rglob("*.py"):
+            compile(source.read_text(encoding="utf-8"), source.name, "exec")
 
 
 @contextmanager
-def building(destination: Destination) -> Iterator[Path]:
-    """A folder for the plugin's files, moved to its destination if all goes well."""
-    parent = destination.target.parent
-    made = [folder for folder in (parent, *parent.parents) if not folder.exists()]
-    parent.mkdir(parents=True, exist_ok=True)
+def _moved_to(target: Path) -> Iterator[Path]:
+    """A path for a folder that is moved to its target at the end, or leaves nothing behind."""
+    made = [folder for folder in target.parents if not folder.exists()]
+    target.parent.mkdir(parents=True, exist_ok=True)
     try:
-        with tempfile.TemporaryDirectory(dir=parent, prefix=".new-") as name:
-            root = Path(name) / destination.target.name
-            folder = root / destination.inner
-            folder.mkdir(parents=True)
-            yield folder
-            for source in root.rglob("*.py"):
-                compile(source.read_text(encoding="utf-8"), source.name, "exec")
-            root.rename(destination.target)
+        with tempfile.TemporaryDirectory(dir=target.parent, prefix=".new-") as name:
+            yield Path(name) / target.name
+            (Path(name) / target.name).rename(target)
     except BaseException:
         for empty in made:  # innermost first; what others have put there meanwhile stays
             with contextlib.suppress(OSError):
@@ -144,43 +174,9 @@ def remote_of(address: str, path: Path) -> Remote:
         return Remote(address, sha256=hashlib.file_digest(file, "sha256").hexdigest(), size=path.stat().st_size)
 
 
-def declare(remote: Remote, indent: int = 0) -> str:
-    """The source of a remote, each argument on a line of its own."""
-    arguments = (f'"{remote.url}"', f'sha256="{remote.sha256}"', f"size={remote.size}")
-    return "Remote(\n" + "".join(f"{' ' * (indent + 4)}{item},\n" for item in arguments) + " " * indent + ")"
-
-
-def keep(path: Path, target: Path, destination: Destination, hint: str) -> str:
-    """Put a file into the plugin and return its address there.
-
-    A file in our tree stays in git for ever; a distribution of its own may be as large as its author likes.
-    """
-    size = path.stat().st_size
-    if not destination.inner and size > LARGEST_DATA:
-        expected = f"at most {LARGEST_DATA / 1e6:g} MB"
-        raise UsageError("too large for the tree", where=path, expected=expected, got=f"{size / 1e6:.1f} MB", hint=hint)
-    shutil.copyfile(path, target)
-    return destination.address(target.name)
-
-
-@cache
-def _templates() -> Environment:
-    # Not HTML, but Python, Markdown and TOML: values go through ``literal`` where they are code.
-    env = Environment(  # noqa: S701
-        loader=PackageLoader("neuco_core.contract"),
-        undefined=StrictUndefined,
-        keep_trailing_newline=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    env.filters |= {"literal": literal, "names": names_literal, "declare": declare}
-    env.filters["in_docstring"] = lambda text: text.translate({ord('"'): "'", ord("\\"): "/"})
-    return env
-
-
 def fill(template: str, fields: Mapping[str, object]) -> str:
     """A template with its fields filled in; a missing one is our mistake and raises."""
-    return _templates().get_template(f"{template}.txt").render(fields)
+    return TEMPLATES.get_template(f"{template}.txt").render(fields)
 
 
 def literal(text: str) -> str:
@@ -193,26 +189,25 @@ def names_literal(names: Sequence[str], indent: int = 0) -> str:
     """A tuple of texts, laid out as a formatter would: on one line if they fit."""
     items = [literal(name) for name in names]
     short = f"({items[0]},)" if len(items) == 1 else f"({', '.join(items)})"
-    if indent + len(short) < WIDEST:
-        return short
-    return "(\n" + "".join(f"{' ' * (indent + 4)}{item},\n" for item in items) + " " * indent + ")"
+    return short if indent + len(short) < WIDEST else _one_a_line("(", items, indent)
 
 
-def write_plugin(folder: Path, request: PluginRequest, destination: Destination, **facts: object) -> None:
-    """Write the plugin's code, card and test; for a package also what makes it a distribution of its own.
+def declare(remote: Remote, indent: int = 0) -> str:
+    """The source of a remote, each argument on a line of its own."""
+    return _one_a_line("Remote(", (f'"{remote.url}"', f'sha256="{remote.sha256}"', f"size={remote.size}"), indent)
 
-    Templates see the request's fields and the facts.
-    """
-    root = destination.target
-    fields = {**vars(request), "noun": request.noun, "module": destination.module, "distribution": root.name, **facts}
-    fields["title"] = request.title.rstrip(".")
-    fields["caveats"] = request.caveats or CAVEATS[request.noun]
-    files = {"__init__.py": "init.py", "README.md": "card.md", "test.py": "test.py"}
-    for name, template in files.items():
-        (folder / name).write_text(fill(f"{request.noun}_{template}", fields), encoding="utf-8")
-    if request.as_package:
-        top = folder.parent.parent
-        (top / "pyproject.toml").write_text(fill("package_pyproject.toml", fields), encoding="utf-8")
-        # A distribution keeps its card and tests at the top; the card is its page on the package index.
-        for name in ("README.md", "test.py"):
-            (folder / name).rename(top / name)
+
+def _one_a_line(start: str, items: Sequence[str], indent: int) -> str:
+    return f"{start}\n" + "".join(f"{' ' * (indent + 4)}{item},\n" for item in items) + " " * indent + ")"
+
+
+# Not HTML, but Python, Markdown and TOML: values go through ``literal`` where they are code.
+TEMPLATES = Environment(  # noqa: S701
+    loader=PackageLoader("neuco_core.contract"),
+    undefined=StrictUndefined,
+    keep_trailing_newline=True,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+TEMPLATES.filters |= {"literal": literal, "names": names_literal, "declare": declare}
+TEMPLATES.filters["in_docstring"] = lambda text: text.translate({ord('"'): "'", ord("\\"): "/"})

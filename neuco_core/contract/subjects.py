@@ -5,20 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
-from neuco_core.contract.contract import NoEvidence, all_checks
-from neuco_core.contract.label_similarity import read_labels
+from neuco_core.contract.contract import NoEvidence
 from neuco_core.contract.metric_scale import MetricScale, metric_scale
 from neuco_core.contract.repeatability import disturbed, plain_statistics
 from neuco_core.encode.encoder import open_cubes
-from neuco_core.errors import DataError, DependencyError, FetchError
-from neuco_core.plugins import catalog as catalogs
-from neuco_core.plugins.catalog import Catalog
+from neuco_core.errors import DataError, DependencyError, FetchError, NeucoError
+from neuco_core.plugins.catalog import Catalog, catalog, load_dataset, load_metric, load_task
+from neuco_core.plugins.loading import say
 from neuco_core.scoring.scorer import Score, score
-from neuco_core.specs import Dataset, Method, Metric, Task, resolve
+from neuco_core.specs import Dataset, Method, Task
 from neuco_core.tables.embeddings import Embeddings, make_embeddings
 from neuco_core.tables.labels import Labels
 
@@ -27,28 +26,19 @@ ORDER = "neuco-2025+epochs=2,k=3"
 
 
 class Subject:
-    """A spec, its folder, and the catalog that it is part of."""
+    """A spec and its folder."""
 
     noun: str
 
-    def __init__(self, spec: Any, catalog: Catalog | None = None) -> None:
+    def __init__(self, spec: Any) -> None:
         self.spec = spec
         self.id: str = spec.id
-        self.catalog = catalog or catalogs.catalog()
 
     @property
     def folder(self) -> Path | None:
         """The plugin's directory, if it is one of ours and not a package of its own."""
         path = Path(self.spec.origin.source) if self.spec.origin else None
         return path if path and path.is_dir() else None
-
-
-def find_other(name: str) -> Subject | None:
-    """What an extension's check looks at, by the name that a user gave."""
-    for find in dict.fromkeys(item.find for item in all_checks() if item.find is not None):
-        if (subject := resolve(find)(name)) is not None:
-            return cast(Subject, subject)
-    return None
 
 
 def subject_of(spec: Task | Method | Dataset) -> Subject:
@@ -79,25 +69,22 @@ class TaskSubject(Subject):
     def scale(self) -> MetricScale:
         """What scores of this task mean. A probe's guess from blank embeddings is on the very splits of the others."""
         blank = self._embeddings(np.zeros((len(self.labels), 1)))
-        return metric_scale(self.labels, self.catalog.load(Metric, self.spec.metric), self.score(blank).mean)
+        return metric_scale(self.labels, load_metric(self.spec.metric), self.score(blank).mean)
 
     def oracle(self) -> Embeddings:
         """The labels themselves, mixed into a few directions, with a little noise: these solve any good task."""
         random = np.random.default_rng(0)
-        targets = self.targets()
+        values = self.labels.values
+        if self.spec.kind == "classification":
+            targets = np.asarray(values.reshape(-1, 1) == np.unique(values), dtype=float)
+        else:
+            targets = ((values - values.mean(axis=0)) / values.std(axis=0)).reshape(len(values), -1)
         mixed = targets @ random.standard_normal((targets.shape[1], 8))
         return self._embeddings(mixed + 0.01 * mixed.std() * random.standard_normal(mixed.shape))
 
     def noise(self) -> Embeddings:
         """Numbers that have nothing to do with the labels."""
         return self._embeddings(np.random.default_rng(1).standard_normal((len(self.labels.ids), 32)))
-
-    def targets(self) -> np.ndarray:
-        """The labels as columns: one for each output, or for each class."""
-        values = self.labels.values
-        if self.spec.kind == "classification":
-            return np.asarray(values.reshape(-1, 1) == np.unique(values), dtype=float)
-        return np.asarray((values - values.mean(axis=0)) / values.std(axis=0)).reshape(len(values), -1)
 
     def score(self, embeddings: Embeddings, protocol: str = QUICK) -> Score:
         return score(embeddings, self.labels, protocol, metric=self.spec.metric)
@@ -112,25 +99,24 @@ class MethodSubject(Subject):
     noun = "method"
     spec: Method
 
-    def __init__(self, spec: Method, catalog: Catalog | None = None) -> None:
-        super().__init__(spec, catalog)
+    def __init__(self, spec: Method) -> None:
+        super().__init__(spec)
         self.unread: dict[str, str] = {}  # tasks whose labels could not be read, and why
         self.left_out: dict[str, str] = {}  # datasets that the method cannot be run on here, and why
 
     def labelled(self, dataset: str, only: str = "") -> Iterator[tuple[Task, Labels]]:
         """The tasks of a dataset whose labels are available, or one of them; one at a time, as there may be many."""
         if only:
-            task = self.catalog.load(Task, only)
-            yield task, task.labels()
+            yield load_task(only), load_task(only).labels()
         else:
-            yield from read_labels(self.catalog, dataset, self.unread)
+            yield from read_labels(catalog(), dataset, self.unread)
 
     @cached_property
     def embeddings(self) -> dict[str, Embeddings]:
         by_dataset: dict[str, Embeddings] = {}
         datasets = sorted(self.spec.files)
         if not datasets:
-            datasets = [name for name, dataset in self.catalog.all(Dataset).items() if dataset.cubes is not None]
+            datasets = [name for name, dataset in catalog().all(Dataset).items() if dataset.cubes is not None]
         for name in datasets:
             try:
                 by_dataset[name] = self.spec.embeddings(name)
@@ -144,12 +130,26 @@ class MethodSubject(Subject):
 
     def disturbed(self, dataset: str) -> np.ndarray:
         """Embeddings of some samples under other names, and those with a little noise."""
-        return disturbed(self.spec, open_cubes(self.spec, self.catalog.load(Dataset, dataset)))
+        return disturbed(self.spec, open_cubes(self.spec, load_dataset(dataset)))
 
     def plain(self, dataset: str) -> Embeddings:
         """Plain statistics of the images, to see what anybody can."""
-        cubes = self.catalog.load(Dataset, dataset).cubes
+        cubes = load_dataset(dataset).cubes
         if cubes is None:
             raise NoEvidence(f"dataset {dataset!r} has no images")
         source = cubes()
         return make_embeddings(source.ids(), plain_statistics(source))
+
+
+def read_labels(catalog: Catalog, dataset: str, unread: dict[str, str]) -> Iterator[tuple[Task, Labels]]:
+    """The tasks of a dataset with their labels, one at a time; those that cannot be read go into ``unread``."""
+    for task in catalog.all(Task).values():
+        if task.dataset == dataset:
+            try:
+                labels = task.labels()
+            except NeucoError as error:
+                unread[task.id] = str(error)
+            except (Exception, SystemExit) as error:  # a stranger's loader; that task's own checks say what is wrong
+                unread[task.id] = say(error)
+            else:
+                yield task, labels

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from neuco_core.contract.contract import all_checks
-from tests.contract.helpers import check, labels
-from tests.contract.spoil import METHOD, TASK, Spoil, column, edit, new_labels, write
+from tests.contract.helpers import METHOD, TASK, Spoil, check, column, edit, labels, new_labels, write
 
 ALONE = {"status": "skipped", "detail": "this is the only task of its dataset", "lacking": False}
 

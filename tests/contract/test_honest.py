@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.contract.helpers import check, quick_neuco
-from tests.contract.spoil import METHOD, edit, new_labels, only_good, statistic
+from tests.contract.helpers import METHOD, check, edit, new_labels, only_good, quick_neuco, statistic
 
 LABELS_IN = """
         from neuco_core import load_task

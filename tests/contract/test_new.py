@@ -16,9 +16,11 @@ import numpy as np
 import pytest
 
 from neuco_core import load_task
+from neuco_core.contract.new_dataset import DatasetRequest
 from neuco_core.contract.new_task import _odd
-from neuco_core.contract.scaffold import Destination, building
+from neuco_core.contract.scaffold import building
 from neuco_core.tables.labels import read_labels
+from tests.command import Said
 from tests.contract.helpers import COUNT, labels, neuco, quick_neuco, run_pytest, write_good
 
 WORDS = ("--title", 'Sum of "pixels" in C:\\users"""', "--description", "The sum, of course", "--license", "CC-BY-4.0")
@@ -35,6 +37,10 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def new_task(folder: Path, name: str, labels: object, *options: object) -> Said:
+    return quick_neuco(folder, "new", "task", name, "--labels", labels, *options, "--into", folder)
+
+
 def green(folder: Path, name: str, *checks: str) -> dict[str, str]:
     """What ``neuco check`` says, of all checks or of some, which must be green."""
     only = [word for item in checks for word in ("--only", item)]
@@ -44,19 +50,13 @@ def green(folder: Path, name: str, *checks: str) -> dict[str, str]:
 
 
 def test_a_task_from_a_file_keeps_the_contract_at_once(folder: Path) -> None:
-    made = quick_neuco(
-        folder, "new", "task", "summed", "--labels", str(folder / "new.csv"), *TASK, "--into", str(folder)
-    )
+    made = new_task(folder, "summed", folder / "new.csv", *TASK)
     assert made.code == 0, made.err
     assert "kind      regression (from the labels)" in made.out
     assert "dataset   good (guessed: it has all the ids)" in made.out
     assert "baseline  averaging reaches" in made.out
-    assert sorted(path.name for path in (folder / "neuco_tasks/summed").iterdir() if path.is_file()) == [
-        "README.md",
-        "__init__.py",
-        "labels.csv",
-        "test.py",
-    ]
+    files = sorted(path.name for path in (folder / "neuco_tasks/summed").iterdir() if path.is_file())
+    assert files == ["README.md", "__init__.py", "labels.csv", "test.py"]
     # The labels are those of "good" with one digit more: somebody should look at that.
     assert green(folder, "summed", "task-files", "task-novelty") == {"task-files": "ok", "task-novelty": "warning"}
     done = run_pytest(folder, folder / "neuco_tasks" / "summed" / "test.py")
@@ -66,12 +66,11 @@ def test_a_task_from_a_file_keeps_the_contract_at_once(folder: Path) -> None:
 
 def test_labels_of_no_known_dataset_are_refused_and_nothing_is_written(folder: Path) -> None:
     (folder / "plots.csv").write_text((folder / "new.csv").read_text().replace("\ns", "\nplot-"))
-    args = ("new", "task", "plots", "--labels", folder / "plots.csv", *TASK, "--into", folder)
-    made = quick_neuco(folder, *args)
+    made = new_task(folder, "plots", folder / "plots.csv", *TASK)
     assert made.code == 2
     assert "no dataset here has these ids; got ids such as 'plot-149'" in made.err
     assert "neuco new dataset NAME --images FOLDER" in made.err
-    named = quick_neuco(folder, *args, "--dataset", "good")
+    named = new_task(folder, "plots", folder / "plots.csv", *TASK, "--dataset", "good")
     assert named.code == 4
     assert "no label is of a sample of good; expected ids such as 's000', got 'plot-149'" in named.err
     assert not (folder / "neuco_tasks" / "plots").exists()
@@ -81,11 +80,10 @@ def test_ids_with_the_suffix_of_an_image_are_matched_and_strays_are_told(folder:
     rows = (folder / "new.csv").read_text().splitlines()
     text = "\n".join([rows[0], *(row.replace(",", ".tif,") for row in rows[1:])])
     (folder / "tifs.csv").write_text(text + "\nelsewhere.tif,3\ns999.tif,\n")
-    args = ("new", "task", "summed", "--labels", folder / "tifs.csv", *TASK, "--into", folder)
-    refused = quick_neuco(folder, *args)
+    refused = new_task(folder, "summed", folder / "tifs.csv", *TASK)
     assert "got 150 of 151 are in good, and 'elsewhere.tif' is not" in refused.err
     assert "Give --dataset good" in refused.err
-    made = quick_neuco(folder, *args, "--dataset", "good")
+    made = new_task(folder, "summed", folder / "tifs.csv", *TASK, "--dataset", "good")
     assert "the suffix of 151 ids was taken off: 's149.tif' is 's149'" in made.out, made.err
     assert "1 labels have no image in good and are never scored: 'elsewhere', …" in made.out
     assert "dropped   1 row: empty label" in made.out
@@ -94,7 +92,7 @@ def test_ids_with_the_suffix_of_an_image_are_matched_and_strays_are_told(folder:
 
 def test_a_task_from_an_address_is_pinned_to_what_was_there(folder: Path) -> None:
     path = folder / "new.csv"
-    made = quick_neuco(folder, "new", "task", "summed", "--labels", path.as_uri(), *TASK, "--into", str(folder))
+    made = new_task(folder, "summed", path.as_uri(), *TASK)
     assert made.code == 0, made.err
     source = (folder / "neuco_tasks/summed/__init__.py").read_text()
     assert path.as_uri() in source
@@ -110,8 +108,7 @@ def test_an_error_of_real_labels_keeps_the_contract(tmp_path: Path, metric: str,
     assert mean.ids == deviation.ids
     rows = zip(mean.ids, unit * mean.values * deviation.values, strict=True)
     (tmp_path / "relief.csv").write_text("id,label\n" + "".join(f"{name},{value:.6g}\n" for name, value in rows))
-    args = ("--labels", tmp_path / "relief.csv", *CITED, "--unit", "m2", "--metric", metric, "--into", tmp_path)
-    made = quick_neuco(tmp_path, "new", "task", "relief", *args)
+    made = new_task(tmp_path, "relief", tmp_path / "relief.csv", *CITED, "--unit", "m2", "--metric", metric)
     assert made.code == 0, made.err
     source = (tmp_path / "neuco_tasks" / "relief" / "__init__.py").read_text()
     assert f'metric="{metric}"' in source
@@ -123,9 +120,7 @@ def test_an_error_of_real_labels_keeps_the_contract(tmp_path: Path, metric: str,
 def test_classes_are_guessed_and_said_to_be(folder: Path) -> None:
     rows = [row.split(",") for row in (folder / "new.csv").read_text().splitlines()[1:]]
     (folder / "sign.csv").write_text("id,label\n" + "".join(f"{name},{int(float(v) > 0)}\n" for name, v in rows))
-    made = quick_neuco(
-        folder, "new", "task", "sign", "--labels", str(folder / "sign.csv"), *CITED, "--into", str(folder)
-    )
+    made = new_task(folder, "sign", folder / "sign.csv", *CITED)
     assert "kind      classification (from the labels)" in made.out, made.err
     green(folder, "sign", "task-labels", "task-baseline")
 
@@ -177,21 +172,19 @@ def test_a_package_of_its_own_is_found_by_its_entry_point(folder: Path, noun: st
         (("task", "soil-ph", "--labels", "new.csv", *TASK), 2, "not a Python module name"),
         (("method", "import", "--encoder", *WORDS), 2, "not a Python module name"),
         (("task", "digits_class", "--labels", "new.csv", *TASK), 2, "there is a task 'digits_class' already"),
+        (("task", "taken", "--labels", "new.csv", *TASK), 2, "this already exists, and is never overwritten"),
         (("task", "soil", "--labels", "gone.csv", *TASK), 4, "gone.csv"),
         (("task", "soil", "--labels", "new.csv", *CITED), 2, "Give --unit"),
         (("task", "soil", "--labels", "new.csv", *TASK, "--metric", "f1"), 1, "metric 'f1' is not for regression"),
         (("task", "soil", "--labels", "new.csv", *TASK, "--metric", "maee"), 3, "Did you mean 'mae'"),
         (("task", "soil", "--labels", "new.csv", *TASK, "--dataset", "goode"), 3, "Did you mean 'good'"),
-        (
-            ("task", "soil", "--labels", "new.csv", *TASK[:-4], "--citation", "my page", "--unit", "1"),
-            2,
-            "bad citation",
-        ),
+        (("task", "soil", "--labels", "new.csv", *WORDS, "--citation", "my page"), 2, "bad citation"),
         (("method", "soil", *WORDS), 2, "Give either --embeddings FILE|URL or --encoder"),
         (("method", "soil", "--embeddings", "new.csv", *WORDS), 2, "embeddings of which dataset"),
     ],
 )
 def test_a_wrong_use_leaves_nothing_behind(folder: Path, args: tuple[str, ...], code: int, text: str) -> None:
+    (folder / "elsewhere" / "neuco_tasks" / "taken").mkdir(parents=True)
     before = sorted(folder.rglob("*"))
     args = tuple(str(folder / arg) if arg.endswith("new.csv") else arg for arg in args)
     done = quick_neuco(folder, "new", *args, "--into", str(folder / "elsewhere"))
@@ -256,18 +249,13 @@ def test_what_is_allowed_and_odd_is_told(
 
 
 def test_what_others_made_meanwhile_is_not_removed_on_failure(tmp_path: Path) -> None:
+    request = DatasetRequest(name="soil", title="", description="", license="MIT", images="", into=tmp_path / "new")
+
     def interrupted() -> None:
-        with building(Destination(tmp_path / "new" / "soil", "neuco_tasks.soil")):
+        with building(request):
             (tmp_path / "new" / "theirs.txt").write_text("work")
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         interrupted()
     assert [path.name for path in (tmp_path / "new").iterdir()] == ["theirs.txt"]
-
-
-def test_nothing_is_ever_overwritten(folder: Path) -> None:
-    (folder / "neuco_tasks" / "soil").mkdir()
-    done = quick_neuco(folder, "new", "task", "soil", "--labels", str(folder / "new.csv"), *TASK, "--into", str(folder))
-    assert done.code == 2
-    assert "never overwritten" in done.err

@@ -8,8 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.contract.helpers import COUNT, check
-from tests.contract.spoil import METHOD, TASK, Spoil, column, edit, judged_by, new_labels, statistic
+from tests.contract.helpers import COUNT, METHOD, TASK, Spoil, check, column, edit, judged_by, new_labels, statistic
 
 
 def noise(seed: int) -> str:

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from neuco_core.contract.contract import all_checks
-from tests.contract.helpers import check, quick_neuco, run_pytest
-from tests.contract.spoil import TASK, only_good
+from tests.contract.helpers import TASK, check, only_good, quick_neuco, run_pytest
 
 
 def test_a_path_is_as_good_as_a_name(good: Path) -> None:

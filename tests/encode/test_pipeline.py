@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from neuco_core.contract.repeatability import agree, apart
+from neuco_core.contract.repeatability import apart, disagreement
 from neuco_core.cubes.cubes import CubeBatch, CubeSource, Selection
 from neuco_core.cubes.ssl4eo import SSL4EOCubes
 from neuco_core.encode import device, encoding
@@ -68,10 +68,10 @@ def test_a_network_that_depends_on_its_batch_is_found_out() -> None:
 def test_agreement() -> None:
     values = np.random.default_rng(0).normal(size=(50, 8)).astype(np.float32)
     moved = values + np.float32(1e-5)
-    assert not agree(values, moved, 0.0)
-    assert agree(values, moved, 1e-4)
-    assert not agree(values, moved, 1e-6)
-    assert not agree(values, values[:, :7], 0.5)
+    assert disagreement(values, moved, 0.0)
+    assert not disagreement(values, moved, 1e-4)
+    assert disagreement(values, moved, 1e-6)
+    assert disagreement(values, values[:, :7], 0.5)
 
 
 class Watched(TinyCubes):

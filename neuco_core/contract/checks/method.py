@@ -16,13 +16,13 @@ import numpy as np
 from neuco_core.contract.builtin import DIMENSIONS, LABELS_R2
 from neuco_core.contract.checks import check_citation, check_license, require_description
 from neuco_core.contract.contract import Broken, Inapplicable, NoEvidence, Warn
-from neuco_core.contract.repeatability import NOISE, agree, allowed, apart, describe_difference, some_rows
+from neuco_core.contract.repeatability import NOISE, apart, disagreement, some_rows
 from neuco_core.contract.subjects import MethodSubject
 from neuco_core.encode.encoder import full_params, open_cubes
 from neuco_core.encode.encoding import Encoding
 from neuco_core.errors import NeucoError
+from neuco_core.plugins.catalog import load_dataset, load_metric
 from neuco_core.scoring.scorer import score
-from neuco_core.specs import Dataset, Metric
 from neuco_core.tables.embeddings import Embeddings
 from neuco_core.tables.labels import Labels
 
@@ -95,9 +95,8 @@ def deterministic(subject: MethodSubject) -> str:
     first = _encode_some(subject, dataset, 5)
     again = _encode_some(subject, dataset, 3, threads=2, backwards=True)
     tolerance = subject.spec.tolerance
-    if not agree(first, again, tolerance):
-        got = describe_difference(first, again)
-        raise Broken("different numbers the second time", where=dataset, expected=allowed(tolerance), got=got)
+    if problem := disagreement(first, again, tolerance):
+        raise Broken("different numbers the second time", where=dataset, **problem)
     how = f"{apart(first, again):.2g} of the spread apart" if tolerance else "bit for bit"
     return f"{len(first)} samples of {dataset}, twice, {how}"
 
@@ -106,7 +105,7 @@ def _encode_some(
     subject: MethodSubject, dataset: str, batch: int, threads: int = 1, *, backwards: bool = False
 ) -> np.ndarray:
     """Encode a few samples with a fresh encoder, in batches of one size or another."""
-    source = open_cubes(subject.spec, subject.catalog.load(Dataset, dataset))
+    source = open_cubes(subject.spec, load_dataset(dataset))
     ids = tuple(source.ids()[:16])
     encoding = Encoding(subject.spec, source, full_params(subject.spec, {}), batch, threads)
     with encoding.running():
@@ -157,7 +156,7 @@ def _read(subject: MethodSubject, dataset: str, embeddings: Embeddings, only: st
     for task, labels in subject.labelled(dataset, only):
         if len(set(labels.ids) & set(embeddings.ids)) >= FEWEST:
             r2 = score(embeddings, _as_numbers(labels), FIT, metric="r2").mean
-            upper = subject.catalog.load(Metric, task.metric).upper
+            upper = load_metric(task.metric).upper
             same = upper is None or (task.kind, task.metric) == ("regression", "r2")
             judged = r2 if same else score(embeddings, labels, FIT, metric=task.metric).mean
             yield Reading(dataset, task.id, r2, task.control, upper is not None and upper - judged <= PERFECT)
@@ -199,20 +198,14 @@ def _moved(embeddings: Embeddings, labels: Labels, clean: np.ndarray, noisy: np.
         return 0.0
     mine, theirs = (list(part) for part in zip(*kept, strict=True))
     truth = labels.values[theirs].astype(np.float64).reshape(len(theirs), -1)
-    # A penalty that grows with the dimension, as a fit of 1,024 columns to a few hundred samples would follow noise.
-    weights = _ridge(embeddings.values[mine].astype(np.float64), truth, 0.1 * embeddings.dim)
-    apart = (clean.astype(np.float64) - noisy) @ weights
-    return float(np.mean(np.square(apart)) / np.var(truth, axis=0).mean())
-
-
-def _ridge(x: np.ndarray, targets: np.ndarray, penalty: float) -> np.ndarray:
-    """Weights of a ridge regression on scaled features. Not scikit-learn's: its import takes longer than the check."""
+    # A ridge regression on scaled features. Not scikit-learn's: its import takes longer than the check.
+    x = embeddings.values[mine].astype(np.float64)
     center, spread = x.mean(axis=0), x.std(axis=0)
     steady = spread <= len(x) * np.finfo(float).eps * np.abs(center)  # constant but for the rounding of the mean
     factor = np.where(steady, 0.0, 1 / np.where(steady, 1.0, spread))
-    scaled, wanted = (x - center) * factor, targets - targets.mean(axis=0)
-    if len(x) > x.shape[1]:
-        weights = np.linalg.solve(scaled.T @ scaled + penalty * np.eye(x.shape[1]), scaled.T @ wanted)
-    else:
-        weights = scaled.T @ np.linalg.solve(scaled @ scaled.T + penalty * np.eye(len(x)), wanted)
-    return np.asarray(factor[:, None] * weights)
+    scaled = (x - center) * factor
+    # A penalty that grows with the dimension, as a fit of 1,024 columns to a few hundred samples would follow noise.
+    penalty = 0.1 * embeddings.dim * np.eye(embeddings.dim)
+    weights = np.linalg.solve(scaled.T @ scaled + penalty, scaled.T @ (truth - truth.mean(axis=0)))
+    moved = ((clean.astype(np.float64) - noisy) * factor) @ weights
+    return float(np.mean(np.square(moved)) / np.var(truth, axis=0).mean())

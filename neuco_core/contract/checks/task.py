@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 from neuco_core.contract.builtin import CORRELATED, RARE, SAMPLES
 from neuco_core.contract.checks import check_citation, check_license, require_description
 from neuco_core.contract.contract import Broken, Inapplicable, NoEvidence, Warn
-from neuco_core.contract.label_similarity import label_pool
 from neuco_core.contract.metric_scale import NO_HEADROOM, shuffled, standard_error
-from neuco_core.contract.subjects import ORDER, QUICK, TaskSubject
+from neuco_core.contract.subjects import ORDER, QUICK, TaskSubject, read_labels
 from neuco_core.errors import NeucoError
 from neuco_core.fetch.fetch import fetch
+from neuco_core.plugins.catalog import Catalog, catalog, load_dataset, load_method
 from neuco_core.protocol import load_protocol
 from neuco_core.scoring.scorer import Score, score
-from neuco_core.specs import ONE_LABEL, PARTS, Dataset, Method
+from neuco_core.specs import ONE_LABEL, PARTS
 from neuco_core.tables.embeddings import make_embeddings
+from neuco_core.tables.labels import Labels
 from neuco_core.text import counted
 
 SAME = 1 - 1e-12  # a correlation; labels are compared as float32
+SHARED = 10  # samples that two tasks must share
 FEW = 10  # splits: enough to tell labels from shuffled ones
 # What anybody can see in images: mean and deviation of each band and season. One pass over the dataset, then cached.
 # On each shipped task but the controls it beats a guess by at least three standard errors, which averaging does not.
@@ -33,7 +37,7 @@ def metadata(subject: TaskSubject) -> str:
 
 
 def dataset(subject: TaskSubject) -> str:
-    return subject.catalog.load(Dataset, subject.spec.dataset).id
+    return load_dataset(subject.spec.dataset).id
 
 
 def source(subject: TaskSubject) -> str:
@@ -67,7 +71,7 @@ def samples(subject: TaskSubject) -> str:
 
 
 def novelty(subject: TaskSubject) -> str:
-    pool = label_pool(subject.catalog, subject.spec.dataset)
+    pool = label_pool(catalog(), subject.spec.dataset)
     alike = pool.nearest(subject.labels, but=subject.id)
     unread = {name: reason for name, reason in pool.unread.items() if name != subject.id}
     if not alike and not unread:
@@ -111,7 +115,7 @@ def baseline(subject: TaskSubject) -> str:
     if expected is None:
         count = len(subject.labels)  # if they cannot be loaded, that is what the finding says
         raise Broken(f"no baseline for its {count} labels", expected="baseline=Baseline(method=…, score=…, …)")
-    method = subject.catalog.load(Method, expected.method)
+    method = load_method(expected.method)
     try:
         embeddings = method.embeddings(subject.spec.dataset)
     except NeucoError as error:
@@ -151,7 +155,7 @@ def headroom(subject: TaskSubject) -> str:
     left_out: list[str] = []
     for name in dict.fromkeys([declared.method, PLAIN] if declared else [PLAIN]):
         try:
-            scores[name] = subject.score(subject.catalog.load(Method, name).embeddings(subject.spec.dataset))
+            scores[name] = subject.score(load_method(name).embeddings(subject.spec.dataset))
         except NeucoError as error:
             left_out.append(f"{name}: {error}")
     if not scores:
@@ -167,3 +171,50 @@ def headroom(subject: TaskSubject) -> str:
     if PLAIN not in scores:  # a weak baseline alone does not prove that there is nothing to be found
         raise Warn("the only method that could be tried does not beat a guess", expected=expected, got=shown)
     raise Broken("nothing beats a guess", expected=expected, got=shown)
+
+
+class LabelPool:
+    """The labels of all tasks of a dataset that can be read; ``unread`` are the others, with the reasons.
+
+    Four bytes a label, and no ids beside those of the dataset: a thousand tasks of 13,260 labels are 53 MB. So checking
+    all tasks reads each file once more, and not once for every other task.
+    """
+
+    def __init__(self, catalog: Catalog, dataset: str) -> None:
+        self.unread: dict[str, str] = {}
+        self._numbers: dict[str, int] = {}  # of the samples
+        self._tasks = {task.id: self._columns(labels) for task, labels in read_labels(catalog, dataset, self.unread)}
+
+    def nearest(self, labels: Labels, but: str) -> list[tuple[float, str]]:
+        """All tasks but one, by the largest absolute correlation of any two columns, the nearest first."""
+        rows, values = self._columns(labels)
+        alike = []
+        for name, (others, their_values) in self._tasks.items():
+            if name == but:  # versions of a task may share labels
+                continue
+            ours = theirs = np.arange(len(rows))
+            if not np.array_equal(rows, others):
+                _, ours, theirs = np.intersect1d(rows, others, assume_unique=True, return_indices=True)
+            correlation = 0.0
+            if len(values[ours]) >= SHARED:
+                correlation = float(np.abs(_standard(values[ours]).T @ _standard(their_values[theirs])).max())
+            alike.append((correlation, name))
+        return sorted(alike, reverse=True)
+
+    def _columns(self, labels: Labels) -> tuple[np.ndarray, np.ndarray]:
+        """The numbers of the samples, ascending, and their labels as columns."""
+        numbers = self._numbers
+        rows = np.array([numbers.setdefault(sample, len(numbers)) for sample in labels.ids], dtype=np.int64)
+        order = np.argsort(rows)
+        return rows[order], _standard(labels.values.reshape(len(rows), -1))[order].astype(np.float32)
+
+
+def _standard(values: np.ndarray) -> np.ndarray:
+    """Columns of mean 0 and length 1; a constant one correlates with nothing, so it becomes 0."""
+    values = values.astype(np.float64)
+    centred = values - values.mean(axis=0)
+    constant = np.ptp(values, axis=0) == 0
+    return np.asarray(centred / np.where(constant, np.inf, np.linalg.norm(centred, axis=0)))
+
+
+label_pool = lru_cache(maxsize=8)(LabelPool)  # made once for all subjects that look at a dataset

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from neuco_core.contract import label_similarity
-from neuco_core.contract.label_similarity import LabelPool, label_pool
+from neuco_core.contract.checks.task import LabelPool, label_pool
 from neuco_core.errors import DataError
 from neuco_core.tables.labels import Labels
 
@@ -80,15 +79,6 @@ def test_correlations_are_those_of_each_pair_and_each_file_is_read_once(world: F
         for other, value in near.items():
             assert value == pytest.approx(correlation(world.columns[name], world.columns[other]), abs=1e-6)
     assert world.read == len(world.columns) + len(READABLE)
-
-
-def test_of_long_columns_all_tasks_keep_the_same_samples(world: Fixed, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(label_similarity, "MOST", 30)
-    pool = LabelPool(world, "any")  # type: ignore[arg-type]
-    world.columns["again"] = dict(reversed(column(2, range(COUNT), 0.8).items()))
-    value, name = pool.nearest(world.labels("again"), but="")[0]
-    assert (name, value) == ("two", pytest.approx(1))
-    assert all(len(rows) <= 30 for rows, _ in pool._tasks.values())
 
 
 def test_a_column_that_does_not_vary_where_both_have_labels_is_like_nothing() -> None:
