@@ -16,8 +16,8 @@ from neuco_core.boards.facts import with_facts
 from neuco_core.boards.model import Board
 from neuco_core.errors import DataError, NeucoError, UnknownIdError
 from neuco_core.plugins.catalog import Catalog
+from neuco_core.records.fingerprint import Present, stale_records
 from neuco_core.records.model import Key, Record
-from neuco_core.records.stale import Present, stale_records
 from neuco_core.records.store import read_all, records_file
 from neuco_core.specs import Suite, Task
 from neuco_core.text import counted, join_names

@@ -135,7 +135,7 @@ def explain(method: str, task: str, protocol: str | None, as_json: bool) -> None
     if cell.reason:
         click.echo(clean(cell.reason))
     click.echo(clean(f"record: {cell.record or 'none'}"))
-    others = sorted(record.protocol for record in read_method(registry, cell.method) if record.key[1] == cell.task)
+    others = sorted(protocol for _, name, protocol in read_method(registry, cell.method) if name == cell.task)
     if others and not cell.record:
         click.echo(clean(f"there are records under {', '.join(others)}: give --protocol"))
     rows = []

@@ -1,32 +1,47 @@
-"""What goes into a score, named by hashes that can be had without fetching, encoding or scoring anything.
+"""What goes into a score, named by hashes, and by these which records are stale. Nothing is fetched or computed for it.
 
 ``labels_from`` and ``embeddings_from`` say where labels and embeddings come from: the bytes of a file, or the
 dataset, the code and the parameters of an encoder. As long as they are unchanged, so is what comes out of them,
-and a record is compared with the present without making it again.
+and a record is compared with the present without making it again. A record is stale if it is not what the registered
+method, task and protocol would give; ``Present.why_stale`` decides it.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import secrets
-from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple, ParamSpec
 
 from neuco_core.encode.lock import locked_versions, weight_hashes
+from neuco_core.encode.run import why_not
 from neuco_core.env import installed_version, requirement_name
-from neuco_core.errors import DependencyError, NeucoError, OfflineError, UnpinnedError
+from neuco_core.errors import DependencyError, NeucoError, OfflineError, UnknownIdError, UnpinnedError
+from neuco_core.fetch.cache import hash_file
+from neuco_core.fetch.fetch import require_pin
+from neuco_core.fetch.links import dataset_root, linked_file
 from neuco_core.jsonio import hashed
-from neuco_core.plugins.catalog import load_dataset, load_metric, load_probe, load_splitter
+from neuco_core.plugins.catalog import (
+    catalog,
+    load_dataset,
+    load_method,
+    load_metric,
+    load_probe,
+    load_protocol,
+    load_splitter,
+    load_task,
+)
 from neuco_core.plugins.code_key import code_key, home_of
 from neuco_core.plugins.discovery import BUILTIN
 from neuco_core.protocol import Protocol
-from neuco_core.records.model import Record, Scalar
-from neuco_core.specs import Dataset, Method, Spec, Task, resolve
+from neuco_core.records.model import Key, Record, Scalar
+from neuco_core.specs import Dataset, Method, Remote, Spec, Task, resolve
 from neuco_core.versions import behind
 
 # Other versions of these change the last digits at most; a record made with them is not stale, its versions are noted.
 NUMERICAL = frozenset(("numpy", "scipy", "scikit-learn", "torch", "torchvision", "numba", "pandas"))
 
+P = ParamSpec("P")
 UNKNOWN_CODE = secrets.token_hex(32)  # another one in every process
 
 # What a change of an input means, in words; protocol fields speak for themselves.
@@ -62,10 +77,8 @@ class Identity:
         # Where labels and embeddings come from has nothing to do with the protocol.
         self._labels: dict[str, Trace] = other._labels if other else {}
         self._embeddings: dict[tuple[str, str], Trace] = other._embeddings if other else {}
-        self._cubes: dict[str, str | NeucoError] = other._cubes if other else {}
-        self._codes: dict[str, str] = other._codes if other else {}
+        self._cubes: dict[str, str] = other._cubes if other else {}
         self._tasks: dict[str, dict[str, Scalar]] = {}
-        self._metrics: dict[str, dict[str, Scalar]] = {}
 
     def inputs(self, method: Method, task: Task) -> dict[str, Scalar]:
         """All inputs but the hashes of the contents."""
@@ -90,12 +103,6 @@ class Identity:
             "embeddings_from": self.embeddings(method, task.dataset).key,
         }
 
-    def claims(self, method: Method, task: Task) -> dict[str, Scalar]:
-        """What a record must repeat of the method and the metric; of a metric that is not here nothing is known."""
-        if task.metric not in self._metrics:
-            self._metrics[task.metric] = direction(task.metric)
-        return {"baseline": method.baseline, **self._metrics[task.metric]}
-
     def changes(self, record: Record, now: Mapping[str, Scalar], method: Method, task: Task) -> list[str]:
         """What is not as it was when a record was made, in words. What cannot be known here is not compared.
 
@@ -114,46 +121,31 @@ class Identity:
             return changes
         return [
             f"{name} is {getattr(record, name)!r}, but {value!r} by the {'method' if name == 'baseline' else 'metric'}"
-            for name, value in self.claims(method, task).items()
+            for name, value in claims(method, task).items()
             if getattr(record, name) != value
         ]
 
     def labels(self, task: Task) -> Trace:
         if task.label not in self._labels:
-            self._labels[task.label] = _attempt(lambda: _labels_from(task))
+            self._labels[task.label] = _attempt(_labels_from, task)
         return self._labels[task.label]
 
     def embeddings(self, method: Method, dataset_id: str) -> Trace:
         key = method.label, dataset_id
         if key not in self._embeddings:
-            self._embeddings[key] = _attempt(lambda: self._embeddings_from(method, dataset_id))
+            self._embeddings[key] = _attempt(self._embeddings_from, method, dataset_id)
         return self._embeddings[key]
 
     def _embeddings_from(self, method: Method, dataset_id: str) -> str:
         if method.files:
-            from neuco_core.fetch.fetch import require_pin
-
             return hashed({"file": require_pin(method.files[dataset_id]).sha256})
-        return encoded_from(method, self.dataset(dataset_id), self._codes)
-
-    def dataset(self, dataset_id: str) -> str:
-        """What is known of a dataset's cubes; opening them reads no sample."""
         if dataset_id not in self._cubes:
-            try:
-                self._cubes[dataset_id] = cubes_key(load_dataset(dataset_id))
-            except NeucoError as error:
-                self._cubes[dataset_id] = error
-        key = self._cubes[dataset_id]
-        if isinstance(key, NeucoError):
-            raise key
-        return key
+            self._cubes[dataset_id] = cubes_key(load_dataset(dataset_id))
+        return encoded_from(method, self._cubes[dataset_id])
 
 
-def encoded_from(method: Method, dataset: str, codes: dict[str, str] | None = None) -> str:
-    """Where the embeddings of an encoder come from; ``dataset`` is the key of its cubes.
-
-    ``codes`` keeps the keys of methods' code, by label: on several datasets it is the same.
-    """
+def encoded_from(method: Method, dataset: str) -> str:
+    """Where the embeddings of an encoder come from; ``dataset`` is the key of its cubes."""
     # A package may hold the very weights. No versions but the locked ones are ever run.
     names = {requirement_name(item) for item in method.requires} - NUMERICAL
     locked = locked_versions(method)
@@ -162,13 +154,10 @@ def encoded_from(method: Method, dataset: str, codes: dict[str, str] | None = No
         # Without the package nobody can say whether it changed, or run it: a record is not stale, and not compared.
         lacking = ", ".join(name for name, version in packages.items() if not version)
         raise DependencyError(f"method {method.id!r} needs {lacking}, which is not installed")
-    codes = {} if codes is None else codes
-    if method.label not in codes:
-        codes[method.label] = own_code(method)
     return hashed(
         {
             "method": [method.id, method.version, dict(method.params), list(method.bands), list(method.seasons)],
-            "code": codes[method.label],
+            "code": own_code(method),
             "packages": packages,
             "encode": version_of("neuco_core.encode.run", "encode_dataset"),
             "dataset": dataset,
@@ -181,9 +170,9 @@ class _NotHereError(NeucoError):
     """Data that is not on this machine."""
 
 
-def _attempt(make: Callable[[], str]) -> Trace:
+def _attempt(make: Callable[P, str], *args: P.args, **kwargs: P.kwargs) -> Trace:
     try:
-        return Trace(make())
+        return Trace(make(*args, **kwargs))
     except (UnpinnedError, OfflineError, DependencyError, _NotHereError) as error:
         return Trace(None, str(error))
     except NeucoError:
@@ -203,10 +192,6 @@ def own_code(spec: Dataset | Method | Task) -> str:
 
 
 def _labels_from(task: Task) -> str:
-    from neuco_core.fetch.cache import hash_file
-    from neuco_core.fetch.fetch import require_pin
-    from neuco_core.fetch.links import linked_file
-
     path = linked_file(task.dataset, task.source)
     content = hash_file(path) if path else require_pin(task.source).sha256
     columns = list(task.columns), task.group_column, task.split_column
@@ -215,8 +200,6 @@ def _labels_from(task: Task) -> str:
 
 def cubes_key(dataset: Dataset) -> str:
     """What is known of a dataset's cubes, as a key."""
-    from neuco_core.fetch.links import dataset_root
-
     if dataset.cubes is None:
         return hashed([dataset.id, dataset.version])
     try:
@@ -241,12 +224,14 @@ def protocol_inputs(protocol: Protocol) -> dict[str, Scalar]:
     return inputs
 
 
-def direction(metric: str) -> dict[str, Scalar]:
+def claims(method: Method, task: Task) -> dict[str, Scalar]:
+    """What a record must repeat of the method and the metric; of a metric that is not here nothing is known."""
     try:
-        spec = load_metric(metric)
+        metric = load_metric(task.metric)
     except NeucoError:
-        return {}
-    return {"greater_is_better": spec.greater_is_better, "lower": spec.lower, "upper": spec.upper}
+        return {"baseline": method.baseline}
+    direction = {"greater_is_better": metric.greater_is_better, "lower": metric.lower, "upper": metric.upper}
+    return {"baseline": method.baseline, **direction}
 
 
 def version_of(module: str, name: str) -> str:
@@ -268,3 +253,78 @@ def component(load: Callable[[str], Spec], spec_id: str, attribute: str) -> str:
         return code_key(resolve(target), home_of(spec)) or UNKNOWN_CODE
     except (ImportError, AttributeError):  # a name that leads nowhere: the cell will fail with the reason
         return "unknown"
+
+
+def nothing_to_score(method: Method, task: Task) -> str:
+    """Why a method has nothing for a task's dataset, or ""."""
+    try:
+        return why_not(method, task.dataset)
+    except NeucoError:
+        return ""  # e.g. an unknown dataset: the cell will fail with the reason
+
+
+class Present:
+    """What is registered at this moment, to compare records with."""
+
+    def __init__(self) -> None:
+        self._identities: dict[str, Identity] = {}
+
+    def why_stale(self, record: Record) -> str:
+        """Why a record is no longer true: an input changed, its ids are gone, or it contradicts what is registered.
+
+        A score of a method that has nothing for the task's dataset cannot be true either. What cannot be compared on
+        this machine, such as a dataset that is not here, does not make a record stale.
+        """
+        try:
+            if record.protocol not in self._identities:
+                other = next(iter(self._identities.values()), None)
+                self._identities[record.protocol] = Identity(load_protocol(record.protocol), other)
+            identity = self._identities[record.protocol]
+            taken = None if record.registered else catalog().plugins.find_alike("method", record.method)
+            if taken is not None:
+                return f"made from a file, but {taken.id!r} is a registered method now"
+            method, task = self._method(record), load_task(f"{record.task}@{record.task_version}")
+            nothing = nothing_to_score(method, task) if record.ok else ""
+            if nothing:
+                return f"there is nothing to score: {nothing}"
+            now = identity.inputs(method, task)
+            if record.method_version < method.version:
+                # Its successor took the place of its code, so this is all that can be said of its embeddings.
+                now |= {"method_version": record.method_version, "embeddings_from": None}
+            return "; ".join(identity.changes(record, now, method, task))
+        except UnknownIdError as error:
+            return f"{error.noun} {error.name!r} is not registered"
+        except NeucoError as error:
+            return str(error)
+
+    def why_not_compared(self, record: Record) -> str:
+        """What this machine lacks to compare a record that is not stale; "" if all of it was compared."""
+        identity, task = self._identities[record.protocol], load_task(f"{record.task}@{record.task_version}")
+        traces = [identity.labels(task)]
+        if record.registered and not self.is_replaced(record):
+            traces.append(identity.embeddings(self._method(record), record.dataset))
+        return next((trace.missing for trace in traces if trace.missing), "")
+
+    def is_replaced(self, record: Record) -> bool:
+        """Whether a later version of the method has taken the place of the record's, which cannot be run again."""
+        return record.registered and self._method(record).version > record.method_version
+
+    def _method(self, record: Record) -> Method:
+        """The method in the record's version, or the newest one if a later version has replaced that."""
+        if not record.registered:
+            # Made from a file, which may be gone; what it held is in the record's inputs.
+            return Method(id=record.method, files={record.dataset: Remote("file:///unknown")})
+        try:
+            return load_method(f"{record.method}@{record.method_version}")
+        except UnknownIdError:
+            newest = load_method(record.method)
+            if record.method_version < newest.version:
+                return newest
+            raise
+
+
+def stale_records(records: Iterable[Record], present: Present | None = None) -> dict[Key, str]:
+    """The records that are no longer true, each with the reason."""
+    present = present or Present()
+    reasons = {record.key: present.why_stale(record) for record in records}
+    return {key: reason for key, reason in reasons.items() if reason}

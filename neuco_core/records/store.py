@@ -31,6 +31,10 @@ class _Line(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     digest: Sha256
 
 
+class _Schema(msgspec.Struct):
+    schema: int = 0
+
+
 class _Place(msgspec.Struct):
     """What says which cell a line is about."""
 
@@ -41,19 +45,24 @@ class _Place(msgspec.Struct):
     protocol: str
 
 
-class _Version(msgspec.Struct):
-    schema: int = 0
-
-
 _line = msgspec.json.Decoder(_Line).decode
 _place = msgspec.json.Decoder(_Place).decode
-_version = msgspec.json.Decoder(_Version).decode
+_schema = msgspec.json.Decoder(_Schema).decode
 
 
 def parse_record(line: bytes, where: object) -> Record:
     """A record from its line, which may come from a stranger; what is wrong is an error with the reason."""
     try:
-        _check_schema(_version(line).schema, where)
+        schema = _schema(line).schema
+        if schema != SCHEMA:  # once there is an older one, this is the place that turns its values into today's
+            newer = schema > SCHEMA
+            raise DataError(
+                "this record was made by a newer version of neuco" if newer else "not a record of a known schema",
+                where=where,
+                expected=f"schema {SCHEMA}",
+                got=f"schema {shorten(schema)}",
+                hint="Update neuco, or delete the line" if newer else RESCORE,
+            )
         values = msgspec.structs.asdict(_line(line))
     except (ValueError, RecursionError) as error:
         what, _, field = str(error).partition(" - at `$")
@@ -72,19 +81,6 @@ def parse_record(line: bytes, where: object) -> Record:
     return record
 
 
-def _check_schema(schema: int, where: object) -> None:
-    """Refuse other schemas. Once there is an older one, this is the place that turns its values into today's."""
-    if schema != SCHEMA:
-        newer = schema > SCHEMA
-        raise DataError(
-            "this record was made by a newer version of neuco" if newer else "not a record of a known schema",
-            where=where,
-            expected=f"schema {SCHEMA}",
-            got=f"schema {shorten(schema)}",
-            hint="Update neuco, or delete the line" if newer else RESCORE,
-        )
-
-
 def records_file(registry: Path, method: str) -> Path:
     """Where the records of a method (its label, ``x`` or ``x@2``) are kept in one registry."""
     return registry / FOLDER / f"{method}.jsonl"
@@ -99,25 +95,20 @@ def read_all(registry: Path) -> list[Record]:
     return [records[key] for key in sorted(records)]
 
 
-def read_method(registry: Path, method: str) -> list[Record]:
-    """All records of a method, by task and protocol."""
-    records = _method_records(registry, method)
-    return [records[key] for key in sorted(records)]
-
-
-def find_record(registry: Path, key: Key) -> Record | None:
-    """The record of a cell (see ``Record.key``)."""
-    return _method_records(registry, key[0]).get(key)
-
-
-def _method_records(registry: Path, method: str) -> Mapping[Key, Record]:
+def read_method(registry: Path, method: str) -> dict[Key, Record]:
+    """All records of a method by their cells, in order of task and protocol."""
     records: dict[Key, Record] = {}
     for layer in reversed(layers(registry)):
         path = records_file(layer, method)
         if path.exists() or path.is_symlink():
             _check_file(path)
             records |= _read(path)
-    return records
+    return {key: records[key] for key in sorted(records)}
+
+
+def find_record(registry: Path, key: Key) -> Record | None:
+    """The record of a cell (see ``Record.key``)."""
+    return read_method(registry, key[0]).get(key)
 
 
 def _files(folder: Path) -> list[Path]:
@@ -185,25 +176,21 @@ def write_records(registry: Path, new: Iterable[Record], gone: Iterable[Key] = (
         changes.setdefault(key[0], {})[key] = b""
     for method, cells in changes.items():
         path = records_file(registry, method)
-        lines = {**_lines(path), **cells}
+        lines: dict[Key, bytes] = {}
+        # Not read strictly: each finished cell of a run writes its file again.
+        for number, line in enumerate(_content(path).splitlines(keepends=True) if path.exists() else (), 1):
+            try:
+                place = _place(line)
+            except (ValueError, RecursionError) as error:
+                raise DataError(f"bad record: {str(error)[:300]}", where=f"{path}:{number}", hint=RESCORE) from error
+            task = versioned_id(place.task, place.task_version)
+            lines[versioned_id(place.method, place.method_version), task, place.protocol] = line
+        lines |= cells
         data = b"".join(lines[key] for key in sorted(lines))
         if data:
             write_atomic(path, data)
         else:
             path.unlink(missing_ok=True)
-
-
-def _lines(path: Path) -> dict[Key, bytes]:
-    """The lines of a file by cell, not read strictly: each finished cell of a run writes its file again."""
-    lines: dict[Key, bytes] = {}
-    for number, line in enumerate(_content(path).splitlines(keepends=True) if path.exists() else (), 1):
-        try:
-            place = _place(line)
-        except (ValueError, RecursionError) as error:
-            raise DataError(f"bad record: {str(error)[:300]}", where=f"{path}:{number}", hint=RESCORE) from error
-        method, task = versioned_id(place.method, place.method_version), versioned_id(place.task, place.task_version)
-        lines[method, task, place.protocol] = line
-    return lines
 
 
 @contextmanager

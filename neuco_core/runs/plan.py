@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from neuco_core.protocol import Protocol
-from neuco_core.records.fingerprint import Identity
+from neuco_core.records.fingerprint import Identity, nothing_to_score
 from neuco_core.records.model import Key, Record, Scalar
-from neuco_core.records.stale import nothing_to_score
 from neuco_core.records.store import read_method
 from neuco_core.runs.files import EmbeddingsFile
 from neuco_core.specs import Method, Task
@@ -86,7 +85,7 @@ def make_plan(
 ) -> Plan:
     """Compare what is registered with the records. Of ``files`` there are records only if they are saved."""
     labels = [method.label for method in methods] + [file.method.label for file in files if save]
-    records = {record.key: record for label in labels for record in read_method(registry, label)}
+    records = {key: record for label in labels for key, record in read_method(registry, label).items()}
     planner = Planner(protocol, records, retry=retry, fresh=fresh)
     ordered = sorted(tasks, key=lambda task: (task.dataset, task.label))
     cells = [planner.cell(method, task) for method in methods for task in ordered]

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from neuco_core.errors import DataError, UsageError
 from neuco_core.plugins.catalog import load_protocol
-from neuco_core.records.fingerprint import Identity, direction
+from neuco_core.records.fingerprint import Identity, claims
 from neuco_core.records.model import NO_SCORE, Record, fingerprint, summary
 from neuco_core.records.store import exclusive, find_record, records_file, unwritable, write_records
 from neuco_core.runs.engine import EngineLike
@@ -162,14 +162,14 @@ def make_record(cell: PlannedCell, result: Result | None, engine: str) -> Record
     """The record of a cell's result; without one it says why the plan does not run the cell."""
     inputs = {**cell.inputs, "labels": None, "embeddings": None}
     # Of a metric that is not registered nothing is known; the cell has failed for this very reason.
-    claims: dict[str, Any] = {"greater_is_better": True, **direction(cell.task.metric)}
+    claimed: dict[str, Any] = {"greater_is_better": True, **claims(cell.method, cell.task)}
     fields: dict[str, Any]
     if isinstance(result, Scored):
         # Where something came from may be unknown; then nobody can say later that it is unchanged.
         unknown = [name for name, value in inputs.items() if name.endswith("_from") and not value]
         inputs |= {"labels": result.labels, "embeddings": result.embeddings}
         inputs |= {name: secrets.token_hex(32) for name in unknown}
-        mean, std, q = summary(result.per_split, claims["greater_is_better"]) or (None, None, None)
+        mean, std, q = summary(result.per_split, claimed["greater_is_better"]) or (None, None, None)
         fields = {"status": "ok", "mean": mean, "std": std, "q": q, "dim": result.dim}
         fields |= {name: getattr(result, name) for name in NO_SCORE.keys() - fields.keys()}
     elif result is None:
@@ -190,8 +190,7 @@ def make_record(cell: PlannedCell, result: Result | None, engine: str) -> Record
         protocol=str(inputs["protocol"]),
         fingerprint=fingerprint(inputs),
         inputs=inputs,
-        **claims,
-        baseline=cell.method.baseline,
+        **claimed,
         registered=cell.file is None,
         provenance={
             **(result.provenance if result else {}),

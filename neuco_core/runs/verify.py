@@ -13,8 +13,8 @@ from typing import Any
 from neuco_core.errors import NeucoError, UsageError
 from neuco_core.plugins.catalog import load_method, load_metric, load_protocol, load_task, name_of, task_protocol
 from neuco_core.protocol import Protocol
+from neuco_core.records.fingerprint import Present
 from neuco_core.records.model import FIELDS, Key, Record, Scalar
-from neuco_core.records.stale import Present
 from neuco_core.records.store import find_record, records_file
 from neuco_core.runs.engine import EngineLike
 from neuco_core.runs.messages import ScoreCell, StepLimits

@@ -109,7 +109,7 @@ def real_record(method: str, task: str, per_split: Sequence[float], **changes: A
     The scores are repeated until there are as many as the protocol has splits.
     """
     from neuco_core.plugins.catalog import load_method, load_protocol, load_task
-    from neuco_core.records.fingerprint import Identity
+    from neuco_core.records.fingerprint import Identity, claims
 
     spec, subject = load_method(method), load_task(task)
     identity = Identity(load_protocol("neuco-2025"))
@@ -119,7 +119,7 @@ def real_record(method: str, task: str, per_split: Sequence[float], **changes: A
     splits = [per_split[i % len(per_split)] for i in range(identity.protocol.k)]
     record = make_record(method, task, splits, **own)
     whole = {"inputs": inputs, "fingerprint": fingerprint(inputs), "kind": subject.kind, "metric": subject.metric}
-    return structs.replace(record, **whole | identity.claims(spec, subject) | {"dim": 64} | changes)
+    return structs.replace(record, **whole | claims(spec, subject) | {"dim": 64} | changes)
 
 
 # Three methods on two tasks, and their suite.

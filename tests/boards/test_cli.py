@@ -20,8 +20,8 @@ from neuco_core.boards.store import board_path
 from neuco_core.cli import cli
 from neuco_core.errors import DataError, NeucoError, UnknownIdError, UsageError
 from neuco_core.records import fingerprint as identity
+from neuco_core.records.fingerprint import stale_records
 from neuco_core.records.model import fingerprint
-from neuco_core.records.stale import stale_records
 from neuco_core.records.store import records_file, write_records
 from neuco_core.specs import Method
 from tests.boards.helpers import make_record, real_record

@@ -22,8 +22,8 @@ import pytest
 
 from neuco_core import encoders, versions
 from neuco_core.plugins.catalog import list_suites
+from neuco_core.records.fingerprint import stale_records
 from neuco_core.records.model import Record
-from neuco_core.records.stale import stale_records
 from neuco_core.records.store import read_all
 from neuco_core.scoring import kernel, metrics, splits
 from neuco_core.scoring.probes import ridge

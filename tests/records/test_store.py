@@ -43,7 +43,7 @@ def test_a_file_has_the_cells_of_one_method_in_order(tmp_path: Path) -> None:
     assert [path.name for path in sorted((tmp_path / "records").iterdir())] == ["one.jsonl", "two.jsonl"]
     assert records_file(tmp_path, "one").read_bytes() == b"".join(map(record_line, CELLS[:3]))
     assert read_all(tmp_path) == CELLS
-    assert read_method(tmp_path, "two") == CELLS[3:]
+    assert list(read_method(tmp_path, "two").values()) == CELLS[3:]
     assert find_record(tmp_path, CELLS[1].key) == CELLS[1]
     assert find_record(tmp_path, ("one", "task_9", "neuco-2025")) is None
     assert find_record(tmp_path, ("three", "task_0", "neuco-2025")) is None
@@ -58,7 +58,7 @@ def test_a_record_takes_the_place_of_the_one_before_and_others_can_be_taken_away
     untouched = records_file(tmp_path, "two").stat()
     later = scored("one", "task_0", seed=5)
     write_records(tmp_path, [later], gone=[CELLS[1].key])
-    assert read_method(tmp_path, "one") == [later, CELLS[2]]
+    assert list(read_method(tmp_path, "one").values()) == [later, CELLS[2]]
     assert records_file(tmp_path, "two").stat() == untouched
     write_records(tmp_path, [], gone=[record.key for record in CELLS])
     assert list((tmp_path / "records").iterdir()) == []

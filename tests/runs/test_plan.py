@@ -15,8 +15,8 @@ from neuco_core.fetch.links import variable
 from neuco_core.plugins.catalog import load_protocol
 from neuco_core.protocol import Protocol
 from neuco_core.records import fingerprint as identity
+from neuco_core.records.fingerprint import stale_records
 from neuco_core.records.model import Record
-from neuco_core.records.stale import stale_records
 from neuco_core.records.store import find_record, read_all, records_file, write_records
 from neuco_core.runs.engine import Schedule
 from neuco_core.runs.messages import (

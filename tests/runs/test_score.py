@@ -18,7 +18,7 @@ import pytest
 
 from neuco_core.cli.score_show import grouped
 from neuco_core.plugins.catalog import list_tasks, load_suite, load_task, protocols_for, task_protocol
-from neuco_core.records.stale import stale_records
+from neuco_core.records.fingerprint import stale_records
 from neuco_core.records.store import read_all
 from neuco_core.runs.files import free_names
 from neuco_core.runs.run import baseline_check

@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from neuco_core.plugins import catalog
-from neuco_core.records.fingerprint import Identity
+from neuco_core.records.fingerprint import Identity, stale_records
 from neuco_core.records.model import fingerprint
-from neuco_core.records.stale import stale_records
 from neuco_core.records.store import read_all, write_records
 from neuco_core.runs.messages import Embed, ScoreCell, Scored, StepLimits
 from neuco_core.runs.worker_process import WorkerProcess
