@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,6 +21,8 @@ from neuco_extensions.challenge.seal import seal
 SAMPLES, DECOYS, DIM = 60, 20, 6
 IDS = tuple(f"p{number:03d}" for number in range(SAMPLES + DECOYS))
 TEAMS = ("alpha", "beta")
+BAD = ("zip", "text", "ids", "nan", "huge")  # kinds of files
+ACTOR = (sys.executable, "-m", "tests.challenge.actor")
 DEV = datetime(2026, 1, 5, 12, tzinfo=UTC)
 TEST = datetime(2026, 2, 5, 12, tzinfo=UTC)
 PHASES = """
@@ -98,6 +101,21 @@ def embed(path: Path, noise: float, seed: int = 0, ids: tuple[str, ...] = IDS) -
     """Embeddings that tell the labels the better the less noise there is."""
     values = truth() + noise * np.random.default_rng(seed).normal(size=(len(IDS), DIM))
     write_embeddings(make_embeddings(ids, values[: len(ids)]), path)
+    return path
+
+
+def bad_file(path: Path, kind: str) -> Path:
+    """A file that is not what it should be."""
+    if kind == "ids":
+        return embed(path.with_suffix(".npz"), 1.0, int(path.stem), IDS[:-1])
+    lines = ["id,0,1", *(f"{name},0.5,nan" for name in IDS)]
+    data = {
+        "zip": b"PK\x03\x04" + path.name.encode(),
+        "text": f"these are no embeddings: {path.name}\n".encode(),
+        "nan": "\n".join([*lines, f"# {path.name}"]).encode(),
+        "huge": path.name.encode() * 30_000,
+    }[kind]
+    path.write_bytes(data)
     return path
 
 

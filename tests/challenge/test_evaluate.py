@@ -22,8 +22,7 @@ from neuco_extensions.challenge.evaluate import PhaseError, hidden
 from neuco_extensions.challenge.host import Host
 from neuco_extensions.challenge.rules import load_challenge
 from neuco_extensions.challenge.seal import contents
-from tests.challenge.parts import DEV, IDS, SAMPLES, TEST, InProcess, embed, make_challenge, work
-from tests.challenge.simulation import BAD, bad_file
+from tests.challenge.parts import BAD, DEV, IDS, SAMPLES, TEST, InProcess, bad_file, embed, make_challenge, work
 
 
 def in_order(path: Path, ids: tuple[str, ...]) -> Embeddings:

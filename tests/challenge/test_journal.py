@@ -6,7 +6,6 @@ import json
 import os
 import sqlite3
 import subprocess
-import sys
 import time
 from dataclasses import replace
 from datetime import timedelta
@@ -17,12 +16,10 @@ from msgspec import structs
 
 from neuco_extensions.challenge.host import Host, quota_left
 from neuco_extensions.challenge.journal import JournalEntry, RefusedError, Verdict, broken_link, stamp
-from tests.challenge.parts import DEV, embed, make_challenge, work
-from tests.challenge.simulation import bad_file
+from tests.challenge.parts import ACTOR, DEV, bad_file, embed, make_challenge, work
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 ONE_THREAD = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-ACTOR = (sys.executable, "-m", "tests.challenge.actor")
 
 
 def test_a_phase_takes_submissions_from_its_start_to_just_before_its_end(host: Host, tmp_path: Path) -> None:

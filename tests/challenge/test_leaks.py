@@ -15,8 +15,7 @@ from neuco_extensions.challenge.board import history, live_board
 from neuco_extensions.challenge.host import Host, visible_at
 from neuco_extensions.challenge.journal import MESSAGES
 from neuco_extensions.challenge.workers import evaluate_waiting
-from tests.challenge.parts import DEV, IDS, InProcess, embed, labelled, make_challenge, truth, work
-from tests.challenge.simulation import BAD, bad_file
+from tests.challenge.parts import BAD, DEV, IDS, InProcess, bad_file, embed, labelled, make_challenge, truth, work
 
 MANY = {"per_day = 3\nin_all = 6": "per_day = 99\nin_all = 99"}
 DECOYS = [n for n in range(len(IDS)) if n not in set(labelled())]
