@@ -21,8 +21,15 @@ import numpy as np
 from neuco_core.boards.stats.ranking import positions
 from neuco_extensions.geobench.board_scores import rank
 from neuco_extensions.geobench.facts import CAPABILITIES
-from neuco_extensions.geobench.iqm import REPLICATES, ComparedScore, PooledScore, capability_table, score
-from neuco_extensions.geobench.normaliser import GEOBENCH, load_normaliser
+from neuco_extensions.geobench.iqm import (
+    GEOBENCH,
+    REPLICATES,
+    ComparedScore,
+    PooledScore,
+    capability_table,
+    load_normaliser,
+    score,
+)
 from neuco_extensions.geobench.submission import read_submission
 
 REGISTRY = Path(__file__).parents[1] / "registry"

@@ -48,7 +48,7 @@ def neuco_published() -> Iterator[PublishedSource]:
 
 @hookimpl
 def neuco_panels() -> Iterator[Panel]:
-    data, template = f"{HERE}.panel:capabilities", f"{HERE}:capabilities.html"
+    data, template = f"{HERE}.board_sections:capabilities", f"{HERE}:capabilities.html"
     yield Panel(id="geobench-capabilities", title="Capabilities", data=data, template=template)
 
 

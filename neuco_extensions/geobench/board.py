@@ -20,13 +20,14 @@ from neuco_extensions.geobench.board_scores import CapabilityRanks, CapabilitySc
 from neuco_extensions.geobench.board_sections import (
     BEST,
     CELL_COLUMNS,
+    ENDS,
+    SPREAD,
     cells_of,
     sections,
-    task_columns,
     tasks_of,
 )
 from neuco_extensions.geobench.facts import CAPABILITIES
-from neuco_extensions.geobench.normaliser import load_normaliser
+from neuco_extensions.geobench.iqm import load_normaliser
 
 OVERALL = "Overall"
 NOT_CAPABILITIES = ("control",)
@@ -125,7 +126,7 @@ def rank_cells(
         rule=rule,
         tasks=tasks_of(computed, cells),
         cell_columns=CELL_COLUMNS,
-        task_columns=task_columns(computed),
+        task_columns=(SPREAD, *ENDS) if ends else (SPREAD,),
         groups=ranking.groups,
         uncertainty=Uncertainty(LEVEL, HOW, replicates, SEED) if ranking.ranks else None,
         sections=sections(computed, keys, first, ranks),

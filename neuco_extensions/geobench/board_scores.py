@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 
-from neuco_core.boards.cells import BoardMethod, Cell, Cells
+from neuco_core.boards.cells import BoardMethod, Cells
 from neuco_core.boards.model import RANDOM, Interval, number
 from neuco_core.boards.stats.rank_intervals import groups, judge_pairs, rank_ranges
 from neuco_core.boards.stats.ranking import DIGITS, positions
 from neuco_core.boards.stats.uncertainty import LEVEL, chance_of_first
-from neuco_extensions.geobench.iqm import PooledScore, score
-from neuco_extensions.geobench.normaliser import Normaliser
+from neuco_extensions.geobench.iqm import Normaliser, PooledScore, score
 
 
 @dataclass(frozen=True)
@@ -41,34 +41,37 @@ def compute(
     replicates: int,
     aggregation: str,
 ) -> CapabilityScores:
-    sign = {task.id: 1.0 if task.greater_is_better else -1.0 for task in cells.tasks}
-    values = {
-        (method.id, task.id): _runs(cells.cell(method.id, task.id), sign[task.id], task.id, normaliser)
-        for method in methods
-        for task in cells.tasks
-        if cells.scored(method, task)
-    }
+    values: dict[tuple[str, str], np.ndarray] = {}
+    for method, task in product(methods, cells.tasks):
+        if not cells.scored(method, task):
+            continue
+        cell, sign = cells.cell(method.id, task.id), 1 if task.greater_is_better else -1
+        runs = [value for value in cell.splits if value is not None and np.isfinite(value)] or [cell.mean or 0.0]
+        if normaliser is None:
+            values[method.id, task.id] = sign * np.array(runs, dtype=np.float64)
+        else:
+            scaled = normaliser(task.id, runs)
+            values[method.id, task.id] = scaled if sign > 0 else 1 - scaled  # of an error the least is the best
     both: dict[str, dict[str, dict[str, PooledScore]]] = {
         name: {key: {} for key in capabilities} for name in ("pooled", "mean")
     }
     intervals: dict[tuple[str, str], Interval] = {}
     for method in methods:
         # One method after the other: the draws of its tasks are cached, and all these scores are made of them.
-        for task in (task.id for task in cells.tasks if (method.id, task.id) in values):
-            cell = cells.cell(method.id, task)
+        for name in (task.id for task in cells.tasks if (method.id, task.id) in values):
+            cell = cells.cell(method.id, name)
             if sum(value is not None for value in cell.splits) > 1:
-                runs, overlaps = [values[method.id, task].tolist()], [cell.test_to_train]
-                if interval := interval_of(score(runs, names=[task], overlaps=overlaps, replicates=replicates)):
-                    intervals[method.id, task] = interval
+                own, overlaps = [values[method.id, name].tolist()], [cell.test_to_train]
+                if interval := interval_of(score(own, names=[name], overlaps=overlaps, replicates=replicates)):
+                    intervals[method.id, name] = interval
         for key, tasks in capabilities.items():
-            if not tasks or any((method.id, task) not in values for task in tasks):
+            if not tasks or any((method.id, name) not in values for name in tasks):
                 continue
-            runs = [values[method.id, task].tolist() for task in tasks]
-            overlaps = [cells.cell(method.id, task).test_to_train for task in tasks]
-            for name, scores in both.items():
-                pooled = name == "pooled"
+            pooled_runs = [values[method.id, name].tolist() for name in tasks]
+            overlaps = [cells.cell(method.id, name).test_to_train for name in tasks]
+            for how, scores in both.items():
                 scores[key][method.id] = score(
-                    runs, names=tasks, overlaps=overlaps, replicates=replicates, pooled=pooled
+                    pooled_runs, names=tasks, overlaps=overlaps, replicates=replicates, pooled=how == "pooled"
                 )
     scores = both.pop(aggregation)
     (others,) = both.values()
@@ -78,14 +81,6 @@ def compute(
 def interval_of(pooled: PooledScore) -> Interval | None:
     """The interval of a score; ``None`` where nothing varies."""
     return Interval(number(pooled.low, RANDOM), number(pooled.high, RANDOM)) if pooled.error > 0 else None
-
-
-def _runs(cell: Cell, sign: float, task: str, normaliser: Normaliser | None) -> np.ndarray:
-    runs = [value for value in cell.splits if value is not None and np.isfinite(value)] or [cell.mean or 0.0]
-    if normaliser is not None:
-        scaled = normaliser(task, runs)
-        return scaled if sign > 0 else 1 - scaled  # of an error the least is the best
-    return sign * np.array(runs, dtype=np.float64)
 
 
 @dataclass(frozen=True)

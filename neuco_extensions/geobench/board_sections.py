@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
-from typing import Any
+from string import ascii_lowercase
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from msgspec.structs import replace
 
 from neuco_core.boards.cells import BoardMethod, Cells
+from neuco_core.boards.formatting import rankings_by_column
 from neuco_core.boards.model import (
     RANDOM,
     SCORE,
@@ -26,6 +28,9 @@ from neuco_core.text import counted
 from neuco_extensions.geobench.board_scores import CapabilityRanks, CapabilityScores, interval_of, places
 from neuco_extensions.geobench.iqm import iqm, official_replicates
 
+if TYPE_CHECKING:
+    from neuco_core.site.page_data import PageData
+
 IQM = Column("iqm", "Normalised", "Interquartile mean of the normalised scores of the runs", "higher")
 CELL_COLUMNS = (SCORE, STD, IQM)
 SPREAD = Column("spread", "Spread", "Standard deviation of the normalised scores over the methods")
@@ -36,7 +41,6 @@ ENDS = (
 METHOD = Column("method", "Method", format="method")
 BEST = Column("best", "P(first)", "How often the method is first on a plausible board", "higher", 0, "percent")
 OTHER = {"pooled": "mean of IQMs", "mean": "pooled IQM"}
-LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
 def cells_of(computed: CapabilityScores, cells: Cells, method: BoardMethod) -> dict[str, BoardCell]:
@@ -49,10 +53,6 @@ def cells_of(computed: CapabilityScores, cells: Cells, method: BoardMethod) -> d
             values = {IQM.key: number(iqm(computed.values[key]), RANDOM)}
             shown[task.id] = cells.cell(*key).shown(values=values, intervals=intervals)
     return shown
-
-
-def task_columns(computed: CapabilityScores) -> tuple[Column, ...]:
-    return (SPREAD, *ENDS) if computed.normaliser else (SPREAD,)
 
 
 def tasks_of(computed: CapabilityScores, cells: Cells) -> tuple[BoardTask, ...]:
@@ -71,13 +71,27 @@ def tasks_of(computed: CapabilityScores, cells: Cells) -> tuple[BoardTask, ...]:
 def sections(
     computed: CapabilityScores, keys: Mapping[str, str], first: str, ranks: Mapping[str, CapabilityRanks]
 ) -> tuple[Section, ...]:
-    rankings = tuple(_ranking(computed, key, name, ranks[key]) for key, name in keys.items())
-    if len(ranks[first].places) < 2:
-        return (*rankings, _tasks(computed, keys))
-    ranked = [method for name in ranks[first].places for method in computed.methods if method.id == name]
-    published = _published(computed, keys, first, ranked)
-    ours = (_disagree(computed, keys), _by_capability(computed, keys, ranks))
-    return (*rankings, *published, *ours, _tasks(computed, keys))
+    parts = [_ranking(computed, key, name, ranks[key]) for key, name in keys.items()]
+    if len(ranks[first].places) > 1:
+        ranked = [method for name in ranks[first].places for method in computed.methods if method.id == name]
+        # The draws of the leaderboard run through a whole submission, so it must be known.
+        if all("submission" in method.facts for method in ranked):
+            parts.append(_published(computed, keys, first, ranked))
+        parts.append(_disagree(computed, keys))
+        by_method = (METHOD, *(Column(key, name, format="rank") for key, name in keys.items()))
+        rows: list[tuple[Any, ...]] = [
+            (method.id, *(ranks[key].places.get(method.id) for key in keys)) for method in computed.methods
+        ]
+        rows.sort(key=lambda row: (row[1] is None, row[1] or 0, row[0]))
+        parts.append(Section("Ranks by capability", by_method, tuple(rows), about="robustness"))
+    columns = (
+        Column("capability", "Capability", format="text"),
+        Column("count", "Tasks", digits=0, format="integer"),
+        Column("tasks", "Which", format="text"),
+    )
+    tasks = {name: computed.capabilities[key] for key, name in keys.items()}
+    which = tuple((name, len(inside), ", ".join(inside)) for name, inside in tasks.items())
+    return (*parts, Section("Capabilities", columns, which, about="tasks"))
 
 
 def _ranking(computed: CapabilityScores, key: str, name: str, ranks: CapabilityRanks) -> Section:
@@ -105,7 +119,10 @@ def _ranking(computed: CapabilityScores, key: str, name: str, ranks: CapabilityR
         best = number(ranks.best[method], RANDOM) if method in ranks.best else None
         first = method, place, plausible, number(scores[method].value, RANDOM), interval_of(scores[method]), best
         last = number(other_scores[method].value, RANDOM), other_places[method]
-        rows.append((*first, _letters(method, ranks.groups or ()), *last))
+        # A letter for each group that the method is in; after z come aa, bb, ...
+        groups = [i for i, group in enumerate(ranks.groups or ()) if method in group]
+        letters = "".join(ascii_lowercase[i % 26] * (1 + i // 26) for i in groups)
+        rows.append((*first, letters, *last))
     tasks = computed.capabilities[key]
     moved = sum(place != other_places[method] for method, place in ranks.places.items())
     lead = (
@@ -113,13 +130,6 @@ def _ranking(computed: CapabilityScores, key: str, name: str, ranks: CapabilityR
         f"{'has' if moved == 1 else 'have'} another rank."
     )
     return Section(name, columns, tuple(rows), f"No method has a score on all tasks of {name}.", lead, "column")
-
-
-def _letters(method: str, groups: Sequence[Sequence[str]]) -> str:
-    """A letter for each group that a method is in; after z come aa, bb, ..."""
-    return "".join(
-        LETTERS[i % len(LETTERS)] * (1 + i // len(LETTERS)) for i, group in enumerate(groups) if method in group
-    )
 
 
 def _disagree(computed: CapabilityScores, keys: Mapping[str, str]) -> Section:
@@ -147,34 +157,10 @@ def _disagree(computed: CapabilityScores, keys: Mapping[str, str]) -> Section:
     return Section(f"Where the {OTHER[computed.aggregation]} disagrees", columns, tuple(rows), empty)
 
 
-def _by_capability(
-    computed: CapabilityScores, keys: Mapping[str, str], ranks: Mapping[str, CapabilityRanks]
-) -> Section:
-    columns = (METHOD, *(Column(key, name, format="rank") for key, name in keys.items()))
-    names = [method.id for method in computed.methods]
-    rows: list[tuple[Any, ...]] = [(name, *(ranks[key].places.get(name) for key in keys)) for name in names]
-    rows.sort(key=lambda row: (row[1] is None, row[1] or 0, row[0]))
-    return Section("Ranks by capability", columns, tuple(rows), about="robustness")
-
-
-def _tasks(computed: CapabilityScores, keys: Mapping[str, str]) -> Section:
-    columns = (
-        Column("capability", "Capability", format="text"),
-        Column("count", "Tasks", digits=0, format="integer"),
-        Column("tasks", "Which", format="text"),
-    )
-    rows = tuple(
-        (name, len(computed.capabilities[key]), ", ".join(computed.capabilities[key])) for key, name in keys.items()
-    )
-    return Section("Capabilities", columns, rows, about="tasks")
-
-
 def _published(
     computed: CapabilityScores, keys: Mapping[str, str], first: str, ranked: Sequence[BoardMethod]
-) -> Iterable[Section]:
-    """What the leaderboard prints, ± included, beside ours; its draws run through a submission, so it must be known."""
-    if not all("submission" in method.facts for method in ranked):
-        return
+) -> Section:
+    """What the leaderboard prints, ± included, beside ours."""
     tasks = computed.capabilities[first]
     theirs: dict[str, np.ndarray] = {}
     for name in sorted({str(method.facts["submission"]) for method in computed.methods}):
@@ -195,4 +181,20 @@ def _published(
         printed = number(drawn.mean()), number(drawn.std(ddof=1) / np.sqrt(len(drawn)))
         rows.append((name, *printed, number(ours.value, RANDOM), number(ours.error, RANDOM)))
     lead = "The published ± tells how well 100 resamples give their own mean; the error of the score is ten times that."
-    yield Section(f"{keys[first]} as published and here", columns, tuple(rows), lead=lead)
+    return Section(f"{keys[first]} as published and here", columns, tuple(rows), lead=lead)
+
+
+def capabilities(page: PageData) -> dict[str, Any] | None:
+    """What the template needs of each capability: its rows with score and interval, and the ends of the bars' scale."""
+    rankings: list[dict[str, Any]] = []
+    for key, part in rankings_by_column(page.board).items():
+        at = [column.key for column in part.columns].index(key)
+        rows = []
+        for row in part.rows:
+            interval = next((value for value in row[at:] if isinstance(value, Interval)), None)
+            rows.append((row, row[at], interval))
+        ends = [value for _, value, _ in rows if isinstance(value, int | float)]
+        ends += [end for *_, interval in rows if interval for end in (interval.low, interval.high) if end is not None]
+        scale = min(ends, default=0.0), max(ends, default=0.0)
+        rankings.append({"key": key, "part": part, "at": at, "rows": rows, "ends": scale})
+    return {"rankings": rankings} if rankings else None

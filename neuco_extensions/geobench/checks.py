@@ -10,8 +10,14 @@ from neuco_core.contract.contract import Broken, Warn
 from neuco_core.contract.subjects import Subject
 from neuco_core.paths import layers, registry_dir
 from neuco_core.text import counted
-from neuco_extensions.geobench.exchange import to_folder
-from neuco_extensions.geobench.submission import ABOUT, RUNS, GeobenchSubmission, read_submission, submissions_dir
+from neuco_extensions.geobench.submission import (
+    ABOUT,
+    RUNS,
+    GeobenchSubmission,
+    read_submission,
+    submissions_dir,
+    to_folder,
+)
 from neuco_extensions.geobench.validate import validate
 
 

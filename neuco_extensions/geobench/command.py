@@ -31,18 +31,18 @@ from neuco_core.studies.sources import MethodSource, Source, open_source
 from neuco_core.tables.labels import Labels
 from neuco_core.text import counted, join_names
 from neuco_extensions.geobench.board import slug
-from neuco_extensions.geobench.exchange import from_folder, to_folder
 from neuco_extensions.geobench.facts import CAPABILITIES
 from neuco_extensions.geobench.folder import read_folder
-from neuco_extensions.geobench.iqm import capability_table, score
-from neuco_extensions.geobench.normaliser import GEOBENCH, folders, load_normaliser, made_of
+from neuco_extensions.geobench.iqm import GEOBENCH, Normaliser, capability_table, folders, load_normaliser, score
 from neuco_extensions.geobench.published import of_submissions
 from neuco_extensions.geobench.search import TuningPlan
 from neuco_extensions.geobench.submission import (
     GeobenchSubmission,
+    from_folder,
     list_submissions,
     load_submission,
     submissions_dir,
+    to_folder,
     write_submission,
 )
 from neuco_extensions.geobench.tune import TuningRun, read_all_tuned, read_tuned, submission_of, tune_on, write_tuned
@@ -153,7 +153,11 @@ def board(capability: str, folders: Sequence[Path], as_json: bool, **options: st
     published = of_submissions([*list_submissions(registry_dir()), *yours])
     if published is None:
         raise DataError("there is no submission", where=registry_dir(), hint="See `neuco geobench import --help`")
-    ranked = published.board({**options, "by": _key(capability)})
+    keys = [slug(name) for name in (*CAPABILITIES, "Overall")]
+    meant = [key for key in keys if capability and key.startswith(slug(capability))]
+    if capability and len(meant) != 1:
+        raise UnknownIdError("capability", capability, keys)
+    ranked = published.board({**options, "by": "".join(meant)})
     if as_json:
         echo_json(plain(ranked))
         return
@@ -168,17 +172,6 @@ def board(capability: str, folders: Sequence[Path], as_json: bool, **options: st
     for note in notes(ranked):
         if note.startswith(("Ranking:", "Intervals:", "Not ranked:", "Left out")):
             click.echo(clean(note))
-
-
-def _key(capability: str) -> str:
-    """A capability by the beginning of its name."""
-    if not capability:
-        return ""
-    keys = [slug(name) for name in (*CAPABILITIES, "Overall")]
-    meant = [key for key in keys if key.startswith(slug(capability))]
-    if len(meant) != 1:
-        raise UnknownIdError("capability", capability, keys)
-    return meant[0]
 
 
 @geobench.command()
@@ -200,10 +193,11 @@ def normaliser(suite: str, name: str) -> None:
         raise DataError("there is a normaliser of that name", where=path, hint="Raise the version in its --id")
     if missing := sorted(task for task in chosen.tasks if len(set(scores.get(task, ()))) < 2):
         raise DataError("tasks without scores to normalise by", where=suite, got=", ".join(missing))
-    methods = [method.id for method in cells.methods]
-    made = made_of(name, scores, methods, f"records of the suite {suite}, version {chosen.version}")
+    base = tuple(method.id for method in cells.methods)
+    ends = {task: (float(min(values)), float(max(values))) for task, values in sorted(scores.items())}
+    made = Normaliser(name, ends, base, f"records of the suite {suite}, version {chosen.version}")
     write_atomic(path, dump(msgspec.to_builtins(made)))
-    click.echo(f"{path}: {counted(len(made.ends), 'task')}, {counted(len(methods), 'method')}")
+    click.echo(f"{path}: {counted(len(ends), 'task')}, {counted(len(base), 'method')}")
 
 
 @geobench.command(name="table")

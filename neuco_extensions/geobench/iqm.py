@@ -1,4 +1,4 @@
-"""GEO-Bench's numbers: means and interquartile means of seeds, and a bootstrap over seeds of what is pooled.
+"""GEO-Bench's numbers: normalisers, interquartile means of seeds, and a bootstrap over seeds of what is pooled.
 
 A capability's score pools the normalised scores of its datasets, five seeds each, and takes their interquartile mean
 (IQM), on resamples of the seeds of every dataset; the score is the mean over the resamples. The spread of the resamples
@@ -11,13 +11,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
+from typing import Annotated
 from zlib import crc32
 
+import msgspec
 import numpy as np
 from scipy.special import stdtrit
 
+from neuco_core.errors import DataError, UnknownIdError
+from neuco_core.jsonio import read_strictly
+from neuco_core.paths import layers, registry_dir
 from neuco_extensions.geobench.facts import CAPABILITIES
-from neuco_extensions.geobench.normaliser import Normaliser
 from neuco_extensions.geobench.submission import GeobenchSubmission
 
 CUT = 0.25
@@ -25,7 +30,50 @@ LEVEL = 0.95
 REPLICATES = 100  # theirs
 OURS = 2000
 FIRST_SEED = 100
+GEOBENCH = "geobench-2-v1"
+SHIPPED = Path(__file__).with_name("normalisers")
+LARGEST = 1_000_000
+Ends = Annotated[tuple[float, float], msgspec.Meta(description="what becomes 0 and what becomes 1")]
 Values = Mapping[tuple[str, str], Sequence[float]]  # by (row of the board, dataset): the scores of the seeds
+
+
+class Normaliser(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """``ends`` by dataset; ``base`` are the submissions whose least and largest single scores they are.
+
+    Values outside are not clipped: a better model than any before has more than 1. A file is never changed, so that a
+    new submission moves nobody; new base submissions make a new version.
+    """
+
+    id: str
+    ends: dict[str, Ends]
+    base: tuple[str, ...] = ()
+    source: str = ""
+
+    def __post_init__(self) -> None:
+        for dataset, (low, high) in self.ends.items():
+            if not high > low:
+                raise ValueError(f"{dataset}: {high} is not above {low}")
+
+    def __call__(self, dataset: str, scores: Sequence[float] | np.ndarray) -> np.ndarray:
+        if dataset not in self.ends:
+            raise DataError(f"the normaliser {self.id} has no dataset {dataset!r}", expected=", ".join(self.ends))
+        low, high = self.ends[dataset]
+        return np.asarray((np.asarray(scores, dtype=np.float64) - low) / (high - low))
+
+
+def folders() -> list[Path]:
+    """Where normalisers are: in the registry, and those that came with neuco."""
+    return [*(layer / "normalisers" for layer in layers(registry_dir())), SHIPPED]
+
+
+def load_normaliser(name: str) -> Normaliser:
+    files = {path.stem: path for folder in reversed(folders()) for path in folder.glob("*.json")}
+    if name not in files:
+        raise UnknownIdError("normaliser", name, files)
+    normaliser = read_strictly(files[name], Normaliser, "a normaliser", most=LARGEST)
+    if normaliser.id != name:
+        raise DataError("bad id", where=files[name], expected="the name of the file", got=repr(normaliser.id))
+    return normaliser
 
 
 def kept(values: np.ndarray) -> np.ndarray:

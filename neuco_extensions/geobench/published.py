@@ -12,7 +12,7 @@ from neuco_core.boards.model import Column
 from neuco_core.boards.published import Published, PublishedRow
 from neuco_core.errors import DataError
 from neuco_extensions.geobench.facts import DATASETS, KINDS, SOURCE
-from neuco_extensions.geobench.normaliser import GEOBENCH
+from neuco_extensions.geobench.iqm import GEOBENCH
 from neuco_extensions.geobench.submission import GeobenchSubmission, list_submissions
 from neuco_extensions.geobench.validate import same_name
 

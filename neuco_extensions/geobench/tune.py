@@ -82,8 +82,12 @@ def tune(
 ) -> TuningRun:
     """Search and repeat; what ``begun`` has is not done again. Every trial and every repeat is ``report``ed."""
     divided = divide(embeddings, labels, plan)
+    # All that the numbers depend on: the very same data, rules and sampler.
+    rules = {"protocol": to_json(plan.strict), "space": plan.space, "seed": plan.seed, "metric": task.metric}
+    constants = {"test_size": TEST_SIZE, "inner": INNER, "share": SHARE, "startup": STARTUP}
+    content = {"embeddings": embeddings.sha256, "labels": labels.sha256, "optuna": load_optuna().__version__}
     run = TuningRun(
-        key=_key(task, plan, embeddings.sha256, labels.sha256),
+        key=hashed(rules | constants | content),
         method=method,
         task=task.id,
         dataset=task.dataset,
@@ -109,14 +113,6 @@ def tune(
         run = replace(run, repeats=(*run.repeats, repeat))
         report(run)
     return run
-
-
-def _key(task: Task, plan: TuningPlan, embeddings: str, labels: str) -> str:
-    """All that the numbers depend on: the very same data, rules and sampler."""
-    rules = {"protocol": to_json(plan.strict), "space": plan.space, "seed": plan.seed, "metric": task.metric}
-    constants = {"test_size": TEST_SIZE, "inner": INNER, "share": SHARE, "startup": STARTUP}
-    content = {"embeddings": embeddings, "labels": labels, "optuna": load_optuna().__version__}
-    return hashed(rules | constants | content)
 
 
 def read_tuned(path: Path) -> TuningRun | None:
@@ -193,6 +189,14 @@ def submission_of(tuned: Sequence[TuningRun], datasets: Mapping[str, str]) -> Ge
         if len(item.repeats) < SEEDS:
             got = f"{counted(len(item.repeats), 'repeat')} of {item.method} on {item.task}"
             raise UsageError("too few repeats", expected=SEEDS, got=got, hint="Run `neuco geobench tune --repeats 5`")
+    models = {}
+    for method in sorted({item.method for item in tuned}):
+        models[method] = Model(method, "N/A")  # all that is known of one that is not registered here, such as a file
+        with suppress(NeucoError):
+            spec = catalog.load_method(method)
+            models[method] = Model(
+                spec.title or method, f"{spec.n_parameters / 1e6:.3g}M" if spec.n_parameters else "N/A"
+            )
     about = SubmissionInfo(
         id="tuned",
         title="tuned",
@@ -204,18 +208,9 @@ def submission_of(tuned: Sequence[TuningRun], datasets: Mapping[str, str]) -> Ge
         trials=str(max(len(item.trials) for item in tuned)),
         notes="A probe on frozen embeddings; settings found inside the training part.",
         comments="N/A",
-        models={method: _model(method) for method in sorted({item.method for item in tuned})},
+        models=models,
     )
     return GeobenchSubmission(about, tuple(_runs(item, datasets.get(item.task, item.task)) for item in tuned))
-
-
-def _model(method: str) -> Model:
-    """A method that is not registered here, such as a file, has its name alone."""
-    with suppress(NeucoError):
-        spec = catalog.load_method(method)
-        size = f"{spec.n_parameters / 1e6:.3g}M" if spec.n_parameters else "N/A"
-        return Model(spec.title or method, size)
-    return Model(method, "N/A")
 
 
 def _runs(item: TuningRun, dataset: str) -> Runs:

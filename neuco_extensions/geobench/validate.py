@@ -54,14 +54,14 @@ LONGEST, LONGEST_TEXT = 200, 20_000
 MOST_BACKBONES = 100
 
 
+def validate(path: Path, *, official: bool = False) -> list[Fault]:
+    return faults_of(read_folder(path), official=official)
+
+
 def faults_of(folder: SubmissionFolder, *, official: bool = False) -> list[Fault]:
     """Every fault; with ``official`` only those by which the leaderboard itself would refuse."""
     faults = merged([*folder.faults, *table_faults(folder), *info_faults(folder), *word_faults(folder)])
     return [fault for fault in faults if fault.official or not official]
-
-
-def validate(path: Path, *, official: bool = False) -> list[Fault]:
-    return faults_of(read_folder(path), official=official)
 
 
 def number_of(text: str) -> float | None:
@@ -182,11 +182,9 @@ def _alike(name: str, others: Sequence[str], cutoff: float) -> list[str]:
 def _scores(rows: Sequence[RunRow]) -> Iterator[Fault]:
     """All metrics are shares, the higher the better; an error is turned round by the submitter."""
     for row in rows:
-        score = number_of(row.text(SCORE))
-        if score is None or not math.isfinite(score):
-            continue
+        score = number_of(row.text(SCORE)) or 0.0  # what is no number is a fault already
         error = row.text("dataset") == "biomassters" or row.text("Metric") == RMSE
-        if score > 1 or (score < 0 and not error):
+        if math.isfinite(score) and (score > 1 or (score < 0 and not error)):
             cure = "Write a share between 0 and 1" + (f": {score / 100:g} for {score:g} %" if 1 < score <= 100 else "")
             if error:
                 cure = f"Write 1 - rmse × {RMSE_FACTOR}, which is {1 - score * RMSE_FACTOR:g} if this is the rmse"
@@ -219,22 +217,20 @@ def _cells(rows: Sequence[RunRow], present: Sequence[str]) -> Iterator[Fault]:
 
 
 def _coverage(rows: Sequence[RunRow]) -> Iterator[Fault]:
-    datasets: dict[str, set[str]] = {}
+    """By their rules all backbones together must cover a capability, by ours each one; told of all first."""
+    datasets: dict[str | None, set[str]] = {None: set()}
     for backbone, dataset in grouped(rows):
-        datasets.setdefault(backbone, set()).add(dataset)
-    everything = set().union(*datasets.values())
-    if not any(set(needed) <= everything for needed in CAPABILITIES.values()):
-        yield official("coverage", "the datasets cover no whole capability", _nearest(everything), column="dataset")
-        return
-    for backbone, covered in datasets.items():
-        if not any(set(needed) <= covered for needed in CAPABILITIES.values()):
-            what = f"the datasets of {backbone} cover no whole capability"
-            yield ours("coverage", what, _nearest(covered), column="dataset", value=backbone)
-
-
-def _nearest(covered: set[str]) -> str:
-    name = min(CAPABILITIES, key=lambda key: len(set(CAPABILITIES[key]) - covered))
-    return f"For {name} add {', '.join(sorted(set(CAPABILITIES[name]) - covered))}"
+        for whose in (None, backbone):
+            datasets.setdefault(whose, set()).add(dataset)
+    for whose, covered in datasets.items():
+        lacking = {name: sorted(set(needed) - covered) for name, needed in CAPABILITIES.items()}
+        nearest = min(lacking, key=lambda name: len(lacking[name]))
+        if lacking[nearest]:
+            what = f"the datasets{f' of {whose}' if whose else ''} cover no whole capability"
+            cure = f"For {nearest} add {', '.join(lacking[nearest])}"
+            yield Fault("coverage", what, cure, TABLE, column="dataset", value=whose, official=whose is None)
+            if whose is None:
+                return
 
 
 def info_faults(folder: SubmissionFolder) -> Iterator[Fault]:
@@ -307,14 +303,37 @@ def word_faults(folder: SubmissionFolder) -> Iterator[Fault]:
         for row in rows:
             if wrong := _wrong(row.text(column)):
                 yield in_row(row, column, "words", *wrong)
-    yield from _backbones(dict.fromkeys(name for row in rows if (name := row.text("backbone"))))
+    names = list(dict.fromkeys(name for row in rows if (name := row.text("backbone"))))
+    backbone = partial(ours, "backbone", column="backbone")
+    first: dict[str, str] = {}
+    for name in names:
+        if not BACKBONE.fullmatch(name):
+            cure = "Use at most 100 letters, digits and _ . / + - of plain ASCII"
+            yield backbone("not a plain name", cure, value=ascii(name)[1:-1])
+        other = first.setdefault(same_name(name), name)
+        if other != name:
+            cure = "Give them names that differ by more than capitals and signs"
+            yield backbone(f"hard to tell from {other!r}", cure, value=name)
+    if len(names) > MOST_BACKBONES:
+        yield backbone(f"{len(names)} backbones in one submission", f"Submit at most {MOST_BACKBONES} together")
     for key, value in info.items():
         if isinstance(value, str) and len(value) > LONGEST_TEXT:
             yield ours_info("words", f"longer than {LONGEST_TEXT} characters", "Shorten it", column=key, value=value)
     models = info.get(NEW)
+    owners = {title.casefold(): key for key, (title, _) in MODELS.items()}
     for model in models if isinstance(models, list) else ():
-        if isinstance(model, dict):
-            yield from _model_names(model)
+        if not isinstance(model, dict):
+            continue  # which is a fault already
+        for key in ("model_display_name", "model_size"):
+            text = model.get(key)
+            if isinstance(text, str) and (wrong := _wrong(text)):
+                yield ours_info("words", *wrong, column=key, value=text)
+        title = model.get("model_display_name")
+        # What a backbone is called on the board; the name of another one would mislead.
+        owner = owners.get(title.strip().casefold()) if isinstance(title, str) else None
+        if owner and owner != model.get("unique_backbone_key"):
+            what, cure = f"the name of the backbone {owner!r}", "Choose another display name"
+            yield ours_info("new-model", what, cure, column="model_display_name", value=title)
 
 
 def _wrong(text: str) -> tuple[str, str] | None:
@@ -326,33 +345,3 @@ def _wrong(text: str) -> tuple[str, str] | None:
     if text.startswith(FORMULA):
         return "begins like a formula", f"Begin with none of {' '.join(FORMULA[:4])}: a spreadsheet would run it"
     return None
-
-
-def _backbones(names: dict[str, None]) -> Iterator[Fault]:
-    backbone = partial(ours, "backbone", column="backbone")
-    for name in names:
-        if not BACKBONE.fullmatch(name):
-            cure = "Use at most 100 letters, digits and _ . / + - of plain ASCII"
-            yield backbone("not a plain name", cure, value=ascii(name)[1:-1])
-    if len(names) > MOST_BACKBONES:
-        yield backbone(f"{len(names)} backbones in one submission", f"Submit at most {MOST_BACKBONES} together")
-    first: dict[str, str] = {}
-    for name in names:
-        other = first.setdefault(same_name(name), name)
-        if other != name:
-            cure = "Give them names that differ by more than capitals and signs"
-            yield backbone(f"hard to tell from {other!r}", cure, value=name)
-
-
-def _model_names(model: dict[str, Any]) -> Iterator[Fault]:
-    """What a backbone is called on the board; the name of another one would mislead."""
-    for key in ("model_display_name", "model_size"):
-        text = model.get(key)
-        if isinstance(text, str) and (wrong := _wrong(text)):
-            yield ours_info("words", *wrong, column=key, value=text)
-    title = model.get("model_display_name")
-    titles = {title.casefold(): key for key, (title, _) in MODELS.items()}
-    owner = titles.get(title.strip().casefold()) if isinstance(title, str) else None
-    if owner and owner != model.get("unique_backbone_key"):
-        what, cure = f"the name of the backbone {owner!r}", "Choose another display name"
-        yield ours_info("new-model", what, cure, column="model_display_name", value=title)

@@ -20,10 +20,9 @@ from neuco_core.records.store import write_records
 from neuco_core.site.board_page import board_page
 from neuco_core.site.page_data import from_suite
 from neuco_extensions.geobench.board import Filter
-from neuco_extensions.geobench.exchange import from_folder
 from neuco_extensions.geobench.facts import CAPABILITIES, DATASETS
 from neuco_extensions.geobench.published import of_submissions, parameters, row_id
-from neuco_extensions.geobench.submission import RUNS, list_submissions, write_submission
+from neuco_extensions.geobench.submission import RUNS, from_folder, list_submissions, write_submission
 from tests.boards.helpers import make_suite, real_record
 from tests.geobench.parts import good_info, good_rows, renamed, run, spoiled, write
 

@@ -13,10 +13,9 @@ from msgspec import structs
 
 from neuco_core.site.page_data import from_published
 from neuco_core.site.write import write_site
-from neuco_extensions.geobench.exchange import from_folder
 from neuco_extensions.geobench.facts import CAPABILITIES, DATASETS
 from neuco_extensions.geobench.published import of_submissions
-from neuco_extensions.geobench.submission import Model, list_submissions
+from neuco_extensions.geobench.submission import Model, from_folder, list_submissions
 from tests.geobench.parts import good_info, good_rows, write
 from tests.site.conftest import Reader, reading
 from tests.site.test_browser import column, header, shown

@@ -15,8 +15,7 @@ from ci.judge import Judge
 from ci.report import Report
 from ci.rules import check_submissions
 from neuco_core.cli.check import check
-from neuco_extensions.geobench.exchange import from_folder
-from neuco_extensions.geobench.submission import ABOUT, RUNS, write_submission
+from neuco_extensions.geobench.submission import ABOUT, RUNS, from_folder, write_submission
 from tests.ci.going_live import copy_project
 from tests.ci.helpers import git
 from tests.geobench.parts import good_info, good_rows, write

@@ -12,8 +12,7 @@ from benchmarks.geobench import HEADS
 from neuco_core.plugins.catalog import load_board
 from neuco_extensions.geobench.command import geobench
 from neuco_extensions.geobench.facts import CAPABILITIES, COLUMNS, KEYS, RMSE_FACTOR
-from neuco_extensions.geobench.iqm import OURS
-from neuco_extensions.geobench.normaliser import GEOBENCH
+from neuco_extensions.geobench.iqm import GEOBENCH, OURS
 from neuco_extensions.geobench.search import INNER, SHARE, TEST_SIZE
 from tests import console
 from tests.fetch.helpers import own_settings

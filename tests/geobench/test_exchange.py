@@ -10,14 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neuco_core.errors import DataError, UnknownIdError
-from neuco_extensions.geobench.exchange import from_folder, to_folder
 from neuco_extensions.geobench.facts import TABLE
 from neuco_extensions.geobench.submission import (
     RUNS,
     GeobenchSubmission,
     Model,
     SubmissionInfo,
+    from_folder,
     read_submission,
+    to_folder,
     write_submission,
 )
 from neuco_extensions.geobench.validate import validate

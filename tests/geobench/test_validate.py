@@ -19,10 +19,9 @@ from hypothesis import strategies as st
 
 from neuco_core.errors import DataError
 from neuco_extensions.geobench.command import geobench
-from neuco_extensions.geobench.exchange import from_folder, to_folder
 from neuco_extensions.geobench.facts import COLUMNS, INFO, KEYS, TABLE, TEXT
 from neuco_extensions.geobench.folder import Fault
-from neuco_extensions.geobench.submission import read_submission
+from neuco_extensions.geobench.submission import from_folder, read_submission, to_folder
 from neuco_extensions.geobench.validate import validate
 from tests.geobench.parts import Info, Rows, good_info, good_rows, renamed, spoiled, write
 
