@@ -39,7 +39,7 @@ class Cubes:
         return CubeBatch(tuple(ids), np.stack(rows).astype("float32"), self.bands, self.seasons)
 """
 
-TASK_SOURCE = """
+TASK = """
 from neuco_core import Baseline, Dataset, Remote, Task, hookimpl
 
 def cubes():
@@ -66,7 +66,7 @@ def neuco_tasks():
     )
 """
 
-METHOD_SOURCE = """
+METHOD = """
 from neuco_core import Method, hookimpl
 
 class Flat:
@@ -98,10 +98,10 @@ def write_good(folder: Path) -> Path:
     method.mkdir(parents=True)
     (task / "labels.csv").write_text(text)
     (task / "cubes.py").write_text(DATASET.format(count=COUNT))
-    (task / "__init__.py").write_text(TASK_SOURCE.format(sha=sha, size=len(text), score=0.84))
+    (task / "__init__.py").write_text(TASK.format(sha=sha, size=len(text), score=0.84))
     (task / "README.md").write_text("# good\n\nThe sum of the pixels.\n")
     (task / "test.py").write_text(TEST)
-    (method / "__init__.py").write_text(METHOD_SOURCE)
+    (method / "__init__.py").write_text(METHOD)
     (method / "README.md").write_text("# plain\n\nThe pixels.\n")
     (method / "test.py").write_text(TEST)
     return folder
@@ -166,7 +166,7 @@ def check(folder: Path, *args: str) -> dict[str, dict[str, Any]]:
 
 # Ways to spoil the good task and the good method.
 Spoil = Callable[[Path], None]
-TASK, METHOD = "neuco_tasks/good/__init__.py", "neuco_methods/plain/__init__.py"
+TASK_FILE, METHOD_FILE = "neuco_tasks/good/__init__.py", "neuco_methods/plain/__init__.py"
 
 
 def edit(name: str, old: str, new: str) -> Spoil:
@@ -211,7 +211,7 @@ def statistic(function: str) -> str:
 
 def only_good(folder: Path) -> None:
     """A band that no other dataset has, so that the method is run on this one alone."""
-    for name in (TASK, METHOD, "neuco_tasks/good/cubes.py"):
+    for name in (TASK_FILE, METHOD_FILE, "neuco_tasks/good/cubes.py"):
         edit(name, "grey/0", "odd/0")(folder)
 
 
@@ -219,7 +219,7 @@ def judged_by(metric: str, score: float, tolerance: float = 0.1) -> Spoil:
     """The good task with another metric, and a baseline measured with it."""
 
     def spoil(folder: Path) -> None:
-        edit(TASK, 'unit="1"', f'unit="1", metric="{metric}"')(folder)
-        edit(TASK, "score=0.84, tolerance=0.05", f"score={score}, tolerance={tolerance}")(folder)
+        edit(TASK_FILE, 'unit="1"', f'unit="1", metric="{metric}"')(folder)
+        edit(TASK_FILE, "score=0.84, tolerance=0.05", f"score={score}, tolerance={tolerance}")(folder)
 
     return spoil

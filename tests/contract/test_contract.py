@@ -8,9 +8,13 @@ from pathlib import Path
 import pytest
 
 from neuco_core.contract.contract import all_checks
-from tests.contract.helpers import METHOD, TASK, Spoil, check, column, edit, labels, new_labels, write
+from tests.contract.helpers import METHOD_FILE, TASK_FILE, Spoil, check, column, edit, labels, new_labels, write
 
 ALONE = {"status": "skipped", "detail": "this is the only task of its dataset", "lacking": False}
+
+
+def values(more: str) -> Spoil:
+    return edit(METHOD_FILE, "(len(batch.ids), -1)", f"(len(batch.ids), -1){more}")
 
 
 def test_a_good_task_and_a_good_method_keep_the_whole_contract(good: Path) -> None:
@@ -33,29 +37,25 @@ def test_a_shipped_dataset_keeps_its_contract(good: Path) -> None:
         (lambda folder: (folder / "neuco_tasks/good/README.md").unlink(), "task-files", "no card"),
         (write("neuco_tasks/good/README.md", "# another"), "task-files", "does not name the task"),
         (write("neuco_tasks/good/test.py", "# def test_nothing():"), "task-files", "no test"),
-        (edit(TASK, "CC-BY-4.0", "Creative Commons"), "task-metadata", "an SPDX expression"),
-        (edit(TASK, "10.1234/example", "see our web page"), "task-metadata", "a DOI"),
-        (edit(TASK, 'unit="1"', 'unit=""'), "task-metadata", "no unit"),
-        (edit(TASK, 'title="Good"', 'title=""'), "task-metadata", "no title"),
-        (edit(TASK, 'dataset="good"', 'dataset="goode"'), "task-dataset", "Did you mean 'good'"),
+        (edit(TASK_FILE, "CC-BY-4.0", "Creative Commons"), "task-metadata", "an SPDX expression"),
+        (edit(TASK_FILE, "10.1234/example", "see our web page"), "task-metadata", "a DOI"),
+        (edit(TASK_FILE, 'unit="1"', 'unit=""'), "task-metadata", "no unit"),
+        (edit(TASK_FILE, 'title="Good"', 'title=""'), "task-metadata", "no title"),
+        (edit(TASK_FILE, 'dataset="good"', 'dataset="goode"'), "task-dataset", "Did you mean 'good'"),
         (edit("neuco_tasks/good/labels.csv", "s001", "s0O1"), "task-source", "sha256"),
         (new_labels(column(lambda i: "nan")), "task-labels", "not finite"),
         (new_labels(column(lambda i: 7)), "task-labels", "constant"),
         (new_labels("\n".join(labels().splitlines()[:60])), "task-samples", "at least 100, got 59"),
         (new_labels(column(lambda i: 1e9 if i == 3 else 0.001 * i)), "task-solvable", "do not solve"),
-        (edit(TASK, "score=0.84", "score=0.2"), "task-baseline", "the baseline is not met"),
-        (edit(TASK, "baseline=", "#"), "task-baseline", "no baseline for its 150 labels"),
-        (edit(TASK, 'method="plain"', 'method="plane"'), "task-baseline", "Did you mean 'plain'"),
+        (edit(TASK_FILE, "score=0.84", "score=0.2"), "task-baseline", "the baseline is not met"),
+        (edit(TASK_FILE, "baseline=", "#"), "task-baseline", "no baseline for its 150 labels"),
+        (edit(TASK_FILE, 'method="plain"', 'method="plane"'), "task-baseline", "Did you mean 'plain'"),
         (lambda folder: (folder / "neuco_methods/plain/test.py").unlink(), "method-files", "no test"),
-        (edit(METHOD, '"MIT"', '""'), "method-metadata", "no licence"),
+        (edit(METHOD_FILE, '"MIT"', '""'), "method-metadata", "no licence"),
         (edit("neuco_tasks/good/cubes.py", "range(150)", "range(148)"), "method-covers", "first missing: s148, s149"),
-        (edit(METHOD, "(len(batch.ids), -1)", "(len(batch.ids), -1) * 0"), "method-values", "every value is the same"),
-        (edit(METHOD, "(len(batch.ids), -1)", "(len(batch.ids), -1).repeat(80, 1)"), "method-values", "1024"),
-        (
-            edit(METHOD, "(len(batch.ids), -1)", "(len(batch.ids), -1) / batch.values.std()"),
-            "method-deterministic",
-            "off",
-        ),
+        (values(" * 0"), "method-values", "every value is the same"),
+        (values(".repeat(80, 1)"), "method-values", "1024"),
+        (values(" / batch.values.std()"), "method-deterministic", "off"),
     ],
 )
 def test_a_broken_point_is_found_and_named(good: Path, spoil: Spoil, broken: str, text: str) -> None:
@@ -67,9 +67,9 @@ def test_a_broken_point_is_found_and_named(good: Path, spoil: Spoil, broken: str
 
 
 def test_the_same_labels_twice_are_found(good: Path) -> None:
-    source = (good / TASK).read_text()
+    source = (good / TASK_FILE).read_text()
     again = source[source.index("    yield Task(") :].replace('id="good"', 'id="good_twin"')
-    (good / TASK).write_text(source + again)
+    (good / TASK_FILE).write_text(source + again)
     assert "the same labels as task 'good_twin'" in check(good, "good")["task-novelty"]["detail"]
 
 
@@ -80,9 +80,9 @@ def test_nearly_the_same_labels_are_a_warning(good: Path) -> None:
         for i, (name, value) in enumerate(rows)
     ]
     new_labels("\n".join(both).replace("label,label", "label,other") + "\n")(good)
-    source = (good / TASK).read_text()
+    source = (good / TASK_FILE).read_text()
     again = source[source.index("    yield Task(") :].replace('id="good"', 'id="good_twin", columns=("other",)')
-    (good / TASK).write_text(source + again)
+    (good / TASK_FILE).write_text(source + again)
     finding = check(good, "good")["task-novelty"]
     assert finding["status"] == "warning"
     assert "correlates with task 'good_twin'" in finding["detail"]
@@ -96,19 +96,19 @@ def loader(path, calls=[]):
     values = [float(value) * (1 + len(calls) % 5 * (i % 7)) for i, (_, value) in enumerate(rows)]
     return {"id": [name for name, _ in rows], "label": values}
 """
-    edit(TASK, 'unit="1"', 'unit="1", loader=loader')(good)
-    (good / TASK).write_text((good / TASK).read_text() + loader)
+    edit(TASK_FILE, 'unit="1"', 'unit="1", loader=loader')(good)
+    (good / TASK_FILE).write_text((good / TASK_FILE).read_text() + loader)
     assert check(good, "good")["task-repeatable"]["status"] == "failed"
 
 
 def test_a_loader_that_leaves_has_not_passed(good: Path) -> None:
-    edit(TASK, 'unit="1"', 'unit="1", loader=lambda path: exit(0)')(good)
+    edit(TASK_FILE, 'unit="1"', 'unit="1", loader=lambda path: exit(0)')(good)
     finding = check(good, "good", "--only", "task-labels")["task-labels"]
     assert (finding["status"], "SystemExit: 0" in finding["detail"]) == ("failed", True)
 
 
 def test_an_unpinned_source_fails_or_is_allowed_as_a_skip(good: Path) -> None:
-    path = good / TASK
+    path = good / TASK_FILE
     path.write_text(re.sub(r"Remote\(.*\)", 'Remote("https://example.org/labels.csv")', path.read_text()))
     findings = check(good, "good")
     assert findings["task-source"]["status"] == "failed"
@@ -119,8 +119,8 @@ def test_an_unpinned_source_fails_or_is_allowed_as_a_skip(good: Path) -> None:
 
 
 def test_an_older_version_can_be_checked(good: Path) -> None:
-    edit(TASK, "@hookimpl\ndef neuco_tasks():", "def first():")(good)
-    path = good / TASK
+    edit(TASK_FILE, "@hookimpl\ndef neuco_tasks():", "def first():")(good)
+    path = good / TASK_FILE
     path.write_text(
         path.read_text() + "\n\n@hookimpl\ndef neuco_tasks():\n    from dataclasses import replace\n"
         "    for task in first():\n        yield task\n        yield replace(task, version=2, description='')\n"

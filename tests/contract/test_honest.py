@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.contract.helpers import METHOD, check, edit, new_labels, only_good, quick_neuco, statistic
+from tests.contract.helpers import METHOD_FILE, check, edit, new_labels, only_good, quick_neuco, statistic
 
 LABELS_IN = """
         from neuco_core import load_task
@@ -43,9 +43,9 @@ def test_labels_in_disguise_are_found(good: Path, name: str) -> None:
     body = (
         LABELS_IN + f"        values = batch.values.reshape(len(batch.ids), -1)\n        {line}\n        return values"
     )
-    edit(METHOD, "\n        return batch.values.reshape(len(batch.ids), -1)", body)(good)
+    edit(METHOD_FILE, "\n        return batch.values.reshape(len(batch.ids), -1)", body)(good)
     if "declared" in name:
-        edit(METHOD, 'license="MIT"', 'license="MIT", uses_ids=True')(good)
+        edit(METHOD_FILE, 'license="MIT"', 'license="MIT", uses_ids=True')(good)
     finding = check(good, "plain", "--only", "method-honest")["method-honest"]
     assert (finding["status"], text in finding["detail"]) == (status, True), finding
 
@@ -68,9 +68,9 @@ RANK = """class Flat:
 def test_labels_by_the_place_of_a_sample_are_found(good: Path) -> None:
     """Names in their order are as good as names: a table of labels in that order is learned, and looked up."""
     only_good(good)
-    old = (good / METHOD).read_text()
+    old = (good / METHOD_FILE).read_text()
     start, end = old.index("class Flat:"), old.index("@hookimpl")
-    (good / METHOD).write_text(old[:start] + RANK.replace("BY", "self.rows") + "\n\n" + old[end:])
+    (good / METHOD_FILE).write_text(old[:start] + RANK.replace("BY", "self.rows") + "\n\n" + old[end:])
     finding = check(good, "plain", "--only", "method-honest")["method-honest"]
     assert (finding["status"], "other names" in finding["detail"]) == ("failed", True), finding
 
@@ -81,7 +81,7 @@ def test_labels_that_anybody_can_see_in_an_image_make_no_method_suspicious(good:
     new_labels(statistic(function))(good)
     values = "batch.values.reshape(len(batch.ids), -1)"
     plain = f"__import__('numpy').concatenate([{values}, {values}.std(axis=1, keepdims=True)], axis=1)"
-    edit(METHOD, f"return {values}", f"return {plain}")(good)
+    edit(METHOD_FILE, f"return {values}", f"return {plain}")(good)
     finding = check(good, "plain", "--only", "method-honest")["method-honest"]
     assert finding["status"] == "ok", finding
 

@@ -8,7 +8,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.contract.helpers import COUNT, METHOD, TASK, Spoil, check, column, edit, judged_by, new_labels, statistic
+from tests.contract.helpers import (
+    COUNT,
+    METHOD_FILE,
+    TASK_FILE,
+    Spoil,
+    check,
+    column,
+    edit,
+    judged_by,
+    new_labels,
+    statistic,
+)
 
 
 def noise(seed: int) -> str:
@@ -36,7 +47,7 @@ def test_a_task_that_a_baseline_solves_has_no_headroom(good: Path, metric: str) 
 
 def test_a_control_needs_no_headroom(good: Path) -> None:
     new_labels(noise(7))(good)
-    edit(TASK, 'unit="1"', 'unit="1", control=True')(good)
+    edit(TASK_FILE, 'unit="1"', 'unit="1", control=True')(good)
     finding = check(good, "good")["task-headroom"]
     assert (finding["status"], finding["lacking"]) == ("skipped", False)
 
@@ -44,14 +55,14 @@ def test_a_control_needs_no_headroom(good: Path) -> None:
 def test_a_weak_baseline_alone_is_no_proof_that_nothing_can_be_found(good: Path) -> None:
     """Without images there are no plain statistics, only what the declared method says."""
     new_labels(noise(7))(good)
-    edit(TASK, "cubes=cubes, ", "")(good)
+    edit(TASK_FILE, "cubes=cubes, ", "")(good)
     rows = "\n".join(["id,0,1", *(f"s{i:03d},{i % 7},{i % 5}" for i in range(COUNT)), ""])
     (good / "neuco_methods/plain/rows.csv").write_text(rows)
     digest = hashlib.sha256(rows.encode()).hexdigest()
     remote = f'Remote("pkg://neuco_methods.plain/rows.csv", sha256="{digest}")'
-    edit(METHOD, "encoder=Flat", f'files={{"good": {remote}}}')(good)
-    edit(METHOD, "import Method", "import Method, Remote")(good)
-    edit(METHOD, ', bands=("grey/0",)', "")(good)
+    edit(METHOD_FILE, "encoder=Flat", f'files={{"good": {remote}}}')(good)
+    edit(METHOD_FILE, "import Method", "import Method, Remote")(good)
+    edit(METHOD_FILE, ', bands=("grey/0",)', "")(good)
     finding = check(good, "good", "--only", "task-headroom")["task-headroom"]
     assert (finding["status"], "the only method that could be tried" in finding["detail"]) == ("warning", True), finding
 
@@ -68,7 +79,7 @@ def neuco_metrics():
 
     def spoil(folder: Path) -> None:
         judged_by("good_own", 0.95)(folder)
-        (folder / TASK).write_text((folder / TASK).read_text() + hook)
+        (folder / TASK_FILE).write_text((folder / TASK_FILE).read_text() + hook)
 
     return spoil
 

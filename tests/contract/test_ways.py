@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from neuco_core.contract.contract import all_checks
-from tests.contract.helpers import TASK, check, only_good, quick_neuco, run_pytest
+from tests.contract.helpers import TASK_FILE, check, only_good, quick_neuco, run_pytest
 
 
 def test_a_path_is_as_good_as_a_name(good: Path) -> None:
@@ -33,7 +33,7 @@ def test_a_wrong_use_gets_one_line(good: Path, args: tuple[str, ...], code: int,
 
 
 def test_a_broken_plugin_cannot_be_checked_and_the_reason_is_given(good: Path) -> None:
-    (good / TASK).write_text("raise RuntimeError('cheese')")
+    (good / TASK_FILE).write_text("raise RuntimeError('cheese')")
     for name in ("good", str(good / "neuco_tasks" / "good")):
         done = quick_neuco(good, "check", name)
         assert (done.code, "RuntimeError: cheese" in done.err) == (5, True), done.err
