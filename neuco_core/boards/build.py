@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
@@ -98,11 +97,8 @@ def _options(kind: BoardKind, values: Mapping[str, Any]) -> dict[str, Any]:
             raise UsageError(f"board kind {kind.id!r} has no option {name!r}", expected=names)
         wanted = type(options[name])
         try:
-            read = json.loads(value) if isinstance(value, str) and wanted is not str else value
-        except ValueError:
-            read = value
-        read = float(read) if wanted is float and type(read) is int else read
-        if type(read) is not wanted:
-            raise UsageError(f"bad {name}", where=f"board kind {kind.id}", expected=wanted.__name__, got=repr(value))
-        options[name] = read
+            options[name] = msgspec.convert(value, wanted, strict=not isinstance(value, str))
+        except msgspec.ValidationError as error:
+            where = f"board kind {kind.id}"
+            raise UsageError(f"bad {name}", where=where, expected=wanted.__name__, got=repr(value)) from error
     return options

@@ -137,7 +137,7 @@ def from_records(records: Iterable[Record], suite: Suite, stale: Callable[[Recor
     """
     by_method: dict[str, list[Record]] = {}
     by_cell: dict[tuple[str, str], list[Record]] = {}
-    reasons: dict[Key, str | None] = {}
+    reasons: dict[Key, str] = {}
     counted: dict[str, dict[int, set[str]]] = {}  # by method and version, the tasks with a score that counts
     for record in records:
         if record.task not in suite.tasks or record.protocol != suite.protocol:
@@ -146,7 +146,7 @@ def from_records(records: Iterable[Record], suite: Suite, stale: Callable[[Recor
             raise UsageError(f"two records of {record.method!r} on {record.task!r}", where=f"suite {suite.id}")
         by_method.setdefault(record.method, []).append(record)
         by_cell.setdefault((record.method, record.task), []).append(record)
-        reasons[record.key] = stale(record) if stale else None
+        reasons[record.key] = (stale(record) if stale else None) or ""
         if record.ok and not reasons[record.key] and record.task_version == suite.tasks[record.task]:
             counted.setdefault(record.method, {}).setdefault(record.method_version, set()).add(record.task)
     methods = {name: _method(name, of_method, counted.get(name, {})) for name, of_method in sorted(by_method.items())}
@@ -155,9 +155,13 @@ def from_records(records: Iterable[Record], suite: Suite, stale: Callable[[Recor
     for (method, task), candidates in by_cell.items():
         versions = suite.tasks[task], methods[method].version
         record = _chosen(candidates, *versions)
-        reason = _old(record, *versions) or reasons[record.key]
+        reason = reasons[record.key]
+        if record.task_version != versions[0]:
+            reason = f"scored on version {record.task_version} of the task, the suite has version {versions[0]}"
+        elif record.method_version != versions[1]:
+            reason = f"scored with version {record.method_version} of the method, there is a version {versions[1]}"
         cell = record_cell(record)
-        if reason is not None and record.status in ("ok", "failed"):
+        if reason and record.status in ("ok", "failed"):
             # Where nothing was scored, the reason for that says more than that it is an old one.
             cell = replace(cell, status="stale", reason=reason)
         cells[method, task] = cell
@@ -173,8 +177,7 @@ def from_records(records: Iterable[Record], suite: Suite, stale: Callable[[Recor
 def _chosen(records: Iterable[Record], task: int, method: int) -> Record:
     """The record of these versions of task and method, or the newest of those that tell why there is none."""
     return max(
-        records,
-        key=lambda r: (r.task_version == task, r.method_version == method, r.method_version, r.task_version),
+        records, key=lambda r: (r.task_version == task, r.method_version == method, r.method_version, r.task_version)
     )
 
 
@@ -198,14 +201,6 @@ def record_cell(record: Record) -> Cell:
         fingerprint=record.fingerprint,
         embeddings=str(record.inputs.get("embeddings") or ""),
     )
-
-
-def _old(record: Record, task_version: int, method_version: int) -> str | None:
-    if record.task_version != task_version:
-        return f"scored on version {record.task_version} of the task, the suite has version {task_version}"
-    if record.method_version != method_version:
-        return f"scored with version {record.method_version} of the method, there is a version {method_version}"
-    return None
 
 
 def _task(task: str, version: int, records: Iterable[Record]) -> BoardTask:
@@ -255,21 +250,14 @@ def pool(cells: Cells, coverage: str = "complete") -> Cells:
     """The methods that a coverage policy ranks, and the tasks on which."""
     if coverage not in COVERAGE:
         raise UsageError("no such coverage policy", expected=f"one of {', '.join(COVERAGE)}", got=coverage)
-    if coverage == "most":
-        return _most(cells)
     if coverage == "complete":
         return replace(cells, methods=tuple(m for m in cells.methods if cells.complete(m)))
-    ranked = tuple(m for m in cells.methods if any(cells.scored(m, t) for t in cells.tasks))
-    tasks = tuple(t for t in cells.tasks if all(cells.scored(m, t) for m in ranked))
-    return replace(cells, tasks=tasks, methods=ranked if tasks else ())
-
-
-def _most(cells: Cells) -> Cells:
-    """A pool for tasks that come and go: one new task without scores takes nobody off the board.
-
-    A task that a ranked method lacks is shown and not counted, as long as at least half of the tasks remain; after that
-    the methods that lack most are left out.
-    """
+    if coverage == "common":
+        ranked = tuple(m for m in cells.methods if any(cells.scored(m, t) for t in cells.tasks))
+        common = tuple(t for t in cells.tasks if all(cells.scored(m, t) for m in ranked))
+        return replace(cells, tasks=common, methods=ranked if common else ())
+    # For tasks that come and go: one new task without scores takes nobody off the board. A task that a ranked method
+    # lacks is not counted, as long as at least half of the tasks remain; after that, methods that lack most are out.
     tasks = [task for task in cells.tasks if any(cells.scored(method, task) for method in cells.methods)]
     half = (len(tasks) + 1) // 2
     counts = {method.id: sum(cells.scored(method, task) for task in tasks) for method in cells.methods}

@@ -57,7 +57,7 @@ log = logging.getLogger(__name__)
 
 
 class EncodingCost(msgspec.Struct, frozen=True):
-    """What making a method's embeddings of a dataset took, as the provenance of a record has it."""
+    """What making the embeddings of a dataset took, as the provenance of a record has it."""
 
     samples: int
     seconds: float
@@ -104,7 +104,7 @@ def _row(row: BoardRow, datasets: Mapping[str, Dataset], costs: Iterable[Encodin
 def declared(method: Method) -> Iterable[tuple[str, str | Number]]:
     """What a method says of itself, by key of ``COLUMNS``."""
     if method.pretraining is not None:
-        yield "pretraining", trained_on(method)
+        yield "pretraining", ", ".join(SELF if name == FITTED else name for name in method.pretraining) or "nothing"
     if method.n_parameters is not None:
         yield "n_parameters", method.n_parameters
     if method.preprocessing:
@@ -113,11 +113,6 @@ def declared(method: Method) -> Iterable[tuple[str, str | Number]]:
         yield "confirmed", "yes" if method.confirmed else "no"
     if method.machine_spread:
         yield MACHINE, method.machine_spread
-
-
-def trained_on(method: Method) -> str:
-    """The pre-training data in words."""
-    return ", ".join(SELF if name == FITTED else name for name in method.pretraining or ()) or "nothing"
 
 
 def overlap(method: Method, dataset: Dataset) -> str:

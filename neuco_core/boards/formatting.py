@@ -49,10 +49,8 @@ def in_row(column: Column, row: BoardRow) -> str:
 
 
 def in_cell(column: Column, row: BoardRow, task: str) -> str:
-    cell = row.cells.get(task)
-    if cell is None or cell.values.get(column.key) is None:
-        return NONE
-    return MARK * (cell.status != "ok") + show(column, cell.values[column.key])
+    value = row.value(task, column.key)
+    return NONE if value is None else MARK * (row.cells[task].status != "ok") + show(column, value)
 
 
 def with_values(columns: tuple[Column, ...], rows: tuple[BoardRow, ...]) -> tuple[Column, ...]:

@@ -106,6 +106,10 @@ class BoardRow(Part, frozen=True):
     facts: dict[str, str | Number] = {}
     overlaps: dict[str, str] = {}
 
+    def value(self, task: str, key: str) -> Number:
+        """What stands under a task, by key of a column of cells."""
+        return self.cells[task].values.get(key) if task in self.cells else None
+
     @property
     def lacks(self) -> dict[str, BoardCell]:
         return {task: cell for task, cell in sorted(self.cells.items()) if cell.status != "ok"}
@@ -113,9 +117,8 @@ class BoardRow(Part, frozen=True):
     @property
     def has_values(self) -> bool:
         """Whether there is anything to show in a table; on a board without tasks that is its own values."""
-        if self.rank is not None or not self.cells:
-            return self.rank is not None or bool(self.values)
-        return any(cell.values for cell in self.cells.values())
+        shown = (cell.values for cell in self.cells.values()) if self.cells else (self.values,)
+        return self.rank is not None or any(shown)
 
 
 class Section(Part, frozen=True):
@@ -224,12 +227,7 @@ class Ranked(Part, frozen=True, kw_only=True):
 
     def score(self, row: BoardRow, task: str) -> Number:
         """The first column of a cell."""
-        has_cell = self.cell_columns and task in row.cells
-        return row.cells[task].values.get(self.cell_columns[0].key) if has_cell else None
-
-    def scores(self, task: str) -> list[float]:
-        """The scores of the ranked methods on a task."""
-        return [score for row in self.ranked if (score := self.score(row, task)) is not None]
+        return row.value(task, self.cell_columns[0].key) if self.cell_columns else None
 
 
 class Board(Ranked, frozen=True, kw_only=True):
@@ -247,7 +245,7 @@ class Board(Ranked, frozen=True, kw_only=True):
     schema: Literal[2] = 2
 
     def __repr__(self) -> str:
-        first = ", ".join(row.method for row in sorted(self.ranked, key=lambda row: row.rank or 0)[:3])
+        first = ", ".join(sorted(self.ranks, key=self.ranks.__getitem__)[:3])
         return f"Board({self.about.id}: {len(self.ranked)} methods ranked on {len(self.tasks)} tasks; first {first})"
 
     def __post_init__(self) -> None:

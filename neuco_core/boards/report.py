@@ -75,11 +75,7 @@ def grid(board: Board, values: str = "", more: Iterable[str] = ()) -> Grid:
 def _best(board: Board, rows: Sequence[BoardRow], under: Column, first: int) -> Iterable[tuple[int, int]]:
     """The cells with the best value under each task; ``first`` is the place of the first task."""
     for t, task in enumerate(board.tasks):
-        values = {
-            r: row.cells[task.id].values.get(under.key)
-            for r, row in enumerate(rows)
-            if row.rank and task.id in row.cells
-        }
+        values = {r: row.value(task.id, under.key) for r, row in enumerate(rows) if row.rank}
         scores = {r: value for r, value in values.items() if value is not None}
         top = (max if higher_is_better(under, task) else min)(scores.values(), default=None)
         yield from ((r, first + t) for r, value in scores.items() if value == top)
@@ -189,8 +185,7 @@ def _plain(board: Board, under: Column | None) -> tuple[tuple[str, ...], ...]:
             sentences = [f"{dataset}: {sentence}" for dataset, sentence in row.overlaps.items()]
             cells += [*(row.facts.get(key) for key in facts), "; ".join(sentences)]
         cells.append("" if row.rank else one_line(why_unranked(row), LONGEST))
-        scores = [row.cells[t.id].values if t.id in row.cells else {} for t in board.tasks]
-        cells += [values.get(under.key) if under else None for values in scores]
+        cells += [row.value(task.id, under.key) if under else None for task in board.tasks]
         lines.append(tuple(map(_bare, cells)))
     return tuple(lines)
 
@@ -218,20 +213,19 @@ def details(board: Board) -> list[Section]:
     short_notes = {*notes(board, brief=True)}
     left_out = tuple((note,) for note in notes(board) if note not in short_notes)
     remarks = Section("Remarks", (Column("remark", "", format="text"),), left_out)
-    every = [_methods(board), groups, *ordered, *tasks, remarks]
-    return [section for section in every if section.rows or section.empty]
-
-
-def _methods(board: Board) -> Section:
-    """What is known of the methods besides their scores; one of which nothing is known is left out."""
-    overlap = Column("overlap", OVERLAP.capitalize(), format="text")
-    rows = [
-        # Of several datasets the words are mostly the same.
+    # What is known of methods besides their scores. Overlaps with several datasets mostly have the same words.
+    columns = (
+        Column("method", "Method", format="method"),
+        *board.fact_columns,
+        Column("overlap", OVERLAP.capitalize(), format="text"),
+    )
+    facts = tuple(
         (row.method, *(row.facts.get(c.key) for c in board.fact_columns), "; ".join(sorted({*row.overlaps.values()})))
         for row in board.shown
         if row.facts
-    ]
-    return Section("Methods", (Column("method", "Method", format="method"), *board.fact_columns, overlap), tuple(rows))
+    )
+    every = [Section("Methods", columns, facts), groups, *ordered, *tasks, remarks]
+    return [section for section in every if section.rows or section.empty]
 
 
 def diagnostics(board: Board) -> Section:

@@ -17,8 +17,7 @@ from neuco_core.scoring.leaks import columns_used
 from neuco_core.scoring.quality import ruled
 from neuco_core.specs import to_json
 from neuco_core.studies.compare import Pair, compare_tasks, problem
-from neuco_core.studies.labels_for import grouped
-from neuco_core.studies.sources import FileSource, open_source
+from neuco_core.studies.sources import FileSource, grouped, open_source
 from neuco_core.text import counted, join_names
 
 TEST = "corrected resampled t-test"

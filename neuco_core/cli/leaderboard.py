@@ -23,7 +23,6 @@ from neuco_core.errors import DataError, NeucoError, UnknownIdError, UsageError
 from neuco_core.files import write_atomic
 from neuco_core.paths import layers, registry_dir
 from neuco_core.plugins.catalog import catalog
-from neuco_core.records.model import Record
 from neuco_core.specs import Suite
 from neuco_core.text import common_prefix, counted
 
@@ -219,7 +218,9 @@ def show(
         if name in {item.id for item in list_published(registry_dir())}:
             hint = "Name the board of a suite; see `neuco leaderboard list`"
             raise UsageError("a published board has no labels to score a file with", where=name, hint=hint)
-        standing = rank_on(name, *files, options=options, only=only, on_record=_tell)
+        standing = rank_on(
+            name, *files, options=options, only=only, on_record=lambda record: click.echo(describe(record), err=True)
+        )
         board, notes = standing.board, standing.notes
         yours = {"yours": [place.to_json() for place in standing.places]}
     else:
@@ -240,10 +241,6 @@ def show(
         return
     write = {"md": report.to_markdown, "csv": report.to_csv, "latex": report.to_latex}[form]
     click.echo(write(grid), nl=False)
-
-
-def _tell(record: Record) -> None:
-    click.echo(describe(record), err=True)
 
 
 def _parse(arguments: Sequence[str]) -> tuple[str, dict[str, str]]:

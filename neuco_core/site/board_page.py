@@ -187,10 +187,7 @@ def rerank_data(board: Board) -> dict[str, Any] | None:
     """
     if board.kind != "neuco" or not board.ranked:
         return None
-    cells = [
-        [row.cells[task.id].values.get("q") if task.id in row.cells else None for task in board.tasks]
-        for row in board.ranked
-    ]
+    cells = [[row.value(task.id, "q") for task in board.tasks] for row in board.ranked]
     complete = [t for t in range(len(board.tasks)) if all(values[t] is not None for values in cells)]
     q = np.array([[values[t] for values in cells] for t in complete], dtype=np.float64)
     options: dict[str, Any] = {
@@ -198,7 +195,7 @@ def rerank_data(board: Board) -> dict[str, Any] | None:
     }
     rule = Rule(**options)
     baselines = np.array([row.baseline for row in board.ranked])
-    if not complete or rank(q, rule, baselines).final.tolist() != [row.rank for row in board.ranked]:
+    if not complete or rank(q, rule, baselines).final.tolist() != [*board.ranks.values()]:
         return None
     return {
         "rule": asdict(rule),

@@ -90,8 +90,8 @@ def levels(values: Sequence[float], higher: bool) -> Heat | None:
 
 
 def heat(board: Board, column: Column, task: BoardTask) -> Heat | None:
-    cells = [row.cells[task.id].values.get(column.key) for row in board.ranked if task.id in row.cells]
-    return levels([value for value in cells if value is not None], higher_is_better(column, task))
+    values = [row.value(task.id, column.key) for row in board.ranked]
+    return levels([value for value in values if value is not None], higher_is_better(column, task))
 
 
 def shades(page: PageData) -> dict[str, list[str]]:
@@ -120,7 +120,6 @@ def gaps(board: Board) -> set[str]:
 
 
 def numbers(board: Board, key: str) -> list[float]:
-    """The known values of a column."""
     return [value for row in board.ranked if isinstance(value := row.values.get(key), int | float)]
 
 

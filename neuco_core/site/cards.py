@@ -79,13 +79,8 @@ class CardRenderer(RendererHTML):
         return f"</h{min(6, int(tokens[idx].tag[1]) + 2)}>\n"
 
 
-def _markdown() -> MarkdownIt:
-    parser = MarkdownIt("commonmark", {"html": False}, renderer_cls=CardRenderer).enable("table").disable("image")
-    parser.validateLink = lambda url: url.lower().startswith(("http://", "https://"))  # type: ignore[method-assign]
-    return parser
-
-
-MARKDOWN = _markdown()
+MARKDOWN = MarkdownIt("commonmark", {"html": False}, renderer_cls=CardRenderer).enable("table").disable("image")
+MARKDOWN.validateLink = lambda url: url.lower().startswith(("http://", "https://"))  # type: ignore[method-assign]
 
 
 def render_card(card: str) -> Markup:

@@ -13,8 +13,6 @@ from neuco_core.site.page_data import PageData
 from neuco_core.site.render import literal
 from neuco_core.text import clean
 
-# Label → the field of a record's inputs.
-HASHES = {"Labels (sha256)": "labels", "Embeddings (sha256)": "embeddings"}
 CODE = ("metric_code", "probe_code", "splitter_code", "scorer")
 MOST = 60  # methods: the pairs of 400 would take a minute and 50 MB
 # A − B, the ends of its interval, p, and p by Holm's correction for all tasks of the pair.
@@ -29,8 +27,7 @@ def record_facts(page: PageData, method: str, task: str) -> list[tuple[str, str]
     made, inputs, samples = record.provenance, record.inputs, record.samples
     packages = made.get("packages")
     made_with = [f"{name} {made[name]}" for name in ("neuco", "python") if name in made]
-    if isinstance(packages, dict):
-        made_with += [f"{name} {version}" for name, version in packages.items()]
+    made_with += [f"{name} {version}" for name, version in packages.items()] if isinstance(packages, dict) else []
     if "platform" in made:
         made_with.append(str(made["platform"]))
     facts = {
@@ -38,7 +35,8 @@ def record_facts(page: PageData, method: str, task: str) -> list[tuple[str, str]
         "Samples": f"{samples['used']} used, {samples['train']} to train, {samples['test']} to test" if samples else "",
         "Versions": f"method {record.method_version}, task {record.task_version}",
         "Code": ", ".join(f"{name.removesuffix('_code')} {inputs.get(name)}" for name in CODE if inputs.get(name)),
-        **{label: str(inputs.get(name) or "") for label, name in HASHES.items()},
+        "Labels (sha256)": str(inputs.get("labels") or ""),
+        "Embeddings (sha256)": str(inputs.get("embeddings") or ""),
         "Record": record.fingerprint,
         "Scored": str(made.get("time", "")),
         "Seconds": str(made.get("seconds", "")),

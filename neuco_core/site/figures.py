@@ -13,9 +13,9 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
+from neuco_core.boards.diff import Version
 from neuco_core.boards.formatting import axes, show
 from neuco_core.boards.model import Board, BoardRow, Column, Interval
-from neuco_core.boards.replay import Version
 from neuco_core.text import clean, counted
 
 MOST = 60  # methods, of which single lines are still told apart
@@ -185,12 +185,7 @@ class Parallel:
 
     def __init__(self, board: Board) -> None:
         self.column = next(column for column in board.cell_columns if column.key == board.profile)
-        self.values = {
-            row.method: [
-                row.cells[task.id].values.get(board.profile) if task.id in row.cells else None for task in board.tasks
-            ]
-            for row in board.ranked
-        }
+        self.values = {row.method: [row.value(task.id, board.profile) for task in board.tasks] for row in board.ranked}
         numbers = [value for values in self.values.values() for value in values if value is not None] or [0.0]
         best, worst = max(numbers), min(numbers)
         self.best, self.worst = (worst, best) if self.column.direction == "lower" else (best, worst)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from neuco_core.boards.formatting import LOWER, MARK, axes, higher_is_better, in_row, with_values
-from neuco_core.boards.model import BoardCell, BoardRow, BoardTask, Number
+from neuco_core.boards.model import SCORE, BoardCell, BoardRow, BoardTask, Number
 from neuco_core.site.cell_details import record_facts, verify_command
 from neuco_core.site.figures import Scale, scale, shown
 from neuco_core.site.page_data import PageData
@@ -123,15 +123,12 @@ def _shared(page: PageData, heading: str) -> dict[str, Any]:
 
 def _by_profile(page: PageData, task: BoardTask) -> list[BoardRow]:
     """The ranked methods, by the column that is drawn over the tasks, such as the rank, or else by the score."""
-    board, order = page.board, []
-    if not board.ranked:
-        return []
-    column = next(c for c in board.cell_columns if board.profile in (c.key, ""))
-    for row in board.ranked:
-        value = row.cells[task.id].values.get(column.key) if task.id in row.cells else None
-        if value is not None:
-            order.append((-value if higher_is_better(column, task) else value, row.method, row))
-    return [row for _, _, row in sorted(order, key=lambda entry: entry[:2])]
+    column = next((c for c in page.board.cell_columns if page.board.profile in (c.key, "")), SCORE)
+    values = {row.method: row.value(task.id, column.key) for row in page.board.ranked}
+    sign = -1 if higher_is_better(column, task) else 1
+    order = sorted((sign * value, method) for method, value in values.items() if value is not None)
+    rows = {row.method: row for row in page.board.ranked}
+    return [rows[method] for _, method in order]
 
 
 def _estimate(page: PageData, method: str, task: str, title: str, href: str) -> list[TableCell]:

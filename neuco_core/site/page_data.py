@@ -14,11 +14,11 @@ import numpy as np
 
 from neuco_core.boards.build import TooManyCellsError
 from neuco_core.boards.cells import Cells, from_records
+from neuco_core.boards.diff import Version
 from neuco_core.boards.facts import extra_cells, or_none
 from neuco_core.boards.from_registry import Current, current
 from neuco_core.boards.model import Board, BoardCell, BoardRow, ExtraCells
-from neuco_core.boards.published import Published, list_published
-from neuco_core.boards.replay import PublishedPast, Version, read_past
+from neuco_core.boards.published import Published, PublishedPast, list_published, read_past
 from neuco_core.cubes.pictures import Picture, pictures
 from neuco_core.errors import NeucoError
 from neuco_core.fetch.links import linked_file

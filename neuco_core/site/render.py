@@ -13,7 +13,7 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
 from neuco_core.boards.formatting import LOWER, MARK, NONE, RANK, nobody, show
-from neuco_core.boards.model import Board, Column, Section, Value
+from neuco_core.boards.model import Column, Interval, Section, Value
 from neuco_core.boards.report import TEXT, marked
 from neuco_core.plugins.catalog import catalog
 from neuco_core.site import figures
@@ -43,13 +43,12 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     env.filters |= {"linked": linked, "card": render_card, "num": num, "counted": counted, "plain": clean}
-    env.globals |= {"num": num, "shown": shown, "show": show, "literal": literal, "policy": POLICY}
-    env.globals |= {"LOWER": LOWER, "MARK": MARK, "NONE": NONE, "RANK": RANK, "nobody": nobody}
-    env.globals |= {"section_cells": section_cells, "column_heads": column_heads, "MANY": MANY, "MOST": MOST}
-    env.globals |= {"split_title": split_title, "value_of": value_of, "breakable": breakable}
+    env.globals |= {"LOWER": LOWER, "MARK": MARK, "NONE": NONE, "RANK": RANK, "MANY": MANY, "MOST": MOST}
+    env.globals |= {"policy": POLICY}
+    words = (num, shown, show, literal, nobody, section_cells, column_heads, split_title, value_of, breakable)
     geometry = (figures.ends, figures.places, figures.path, figures.rank_ticks, figures.hue, figures.group_bars)
     drawn = (figures.Parallel, figures.Scatter, figures.Profile, figures.Past)
-    env.globals |= {function.__name__: function for function in (*geometry, *drawn)}
+    env.globals |= {function.__name__: function for function in (*words, *geometry, *drawn)}
     for name, template in (("figures", "figures.html"), ("ui", "macros.html")):
         env.globals[name] = env.get_template(template).module
     return env
@@ -132,16 +131,12 @@ def _cell(page: PageData, part: Section, row: tuple[Value, ...], column: Column,
     if column.format in TEXT:
         return TableCell(show(column, value))
     if part.about == "robustness" and column.format in ("rank", "range"):
-        return TableCell(shown(column, value), f"number m{_places_moved(page.board, row, value)}")
+        # How far a rank, or the farther end of a range of ranks, is from the board's own: at most 5.
+        rank = page.board.ranks.get(str(row[0]))
+        ranks = (value.low, value.high) if isinstance(value, Interval) else (value,)
+        moved = [abs(end - rank) for end in ranks if isinstance(end, int | float) and rank is not None]
+        return TableCell(shown(column, value), f"number m{min(round(max(moved, default=0)), 5)}")
     look = "number moved" if marked(page.board, row, column, value) else "number"
     if part.matrix and isinstance(value, int | float):
         look += f" h{round(max(value, 0.0) * 10)}"
     return TableCell(shown(column, value), look)
-
-
-def _places_moved(board: Board, row: tuple[Value, ...], value: Any) -> int:
-    """How far a rank, or the farther end of a range of ranks, is from the board's own: at most 5."""
-    rank = board.ranks.get(str(row[0]))
-    ends = [value] if isinstance(value, int | float) or value is None else [value.low, value.high]
-    moved = [abs(end - rank) for end in ends if isinstance(end, int | float) and rank is not None]
-    return min(round(max(moved, default=0)), 5)

@@ -61,22 +61,16 @@ class OutputFolder:
 
     def finish(self) -> None:
         for name in self.before.keys() - self.written.keys():
-            self._remove(name)
+            path = self.path / name
+            # A folder may have become a link: nothing outside of this one is removed.
+            ours = path.is_file() and not path.is_symlink() and path.resolve().is_relative_to(self.path.resolve())
+            if ours and sha256(path.read_bytes()).hexdigest() == self.before[name]:
+                path.unlink()
+                for parent in path.relative_to(self.path).parents[:-1]:
+                    with suppress(OSError):  # it is not empty
+                        (self.path / parent).rmdir()
         listed = json.dumps(self.written, indent=0, sort_keys=True)
         (self.path / LIST).write_text(f"{listed}\n", encoding="utf-8")
-
-    def _remove(self, name: str) -> None:
-        path = self.path / name
-        # A folder may have become a link: nothing outside of this one is removed.
-        if path.is_symlink() or not path.is_file() or not path.resolve().is_relative_to(self.path.resolve()):
-            return
-        if sha256(path.read_bytes()).hexdigest() != self.before[name]:
-            return
-        path.unlink()
-        for parent in path.relative_to(self.path).parents:
-            if parent != Path():
-                with suppress(OSError):  # it is not empty
-                    (self.path / parent).rmdir()
 
 
 def read_list(path: Path) -> dict[str, str]:
@@ -86,11 +80,9 @@ def read_list(path: Path) -> dict[str, str]:
     """
     try:
         listed = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
+        return {name: str(value) for name, value in listed.items() if NAMES.fullmatch(name)}
+    except (OSError, ValueError, AttributeError, RecursionError):
         return {}
-    if not isinstance(listed, dict):
-        return {}
-    return {name: str(value) for name, value in listed.items() if NAMES.fullmatch(name)}
 
 
 def write_site(pages: Sequence[PageData], out: Path, address: str = "") -> int:
@@ -151,21 +143,21 @@ def _preview(page: PageData) -> bytes:
     accent, board = "#0b7285", page.board
     rows = board.ranked[:8]
     intervals = [ends(row.intervals.get(RANK.key)) for row in rows]
-
-    def plain_text(name: str) -> str:
-        return name.replace("$", r"\$")  # it is no formula
-
+    # A name is no formula.
+    title, *names = (
+        name.replace("$", r"\$") for name in (page.title, *(page.method_title(row.method) for row in rows))
+    )
     figure, plot = blank(8, 4.2)
     for y, (row, interval) in enumerate(zip(rows, intervals, strict=True)):
         if interval:
             plot.plot(interval, [y, y], color="#aab4bf", linewidth=9, solid_capstyle="round")
         plot.plot(row.rank, y, "o", color=accent, markerfacecolor=accent if interval else "white", markersize=10)
-    plot.set_yticks(range(len(rows)), [plain_text(page.method_title(row.method)) for row in rows], fontsize=12)
+    plot.set_yticks(range(len(rows)), names, fontsize=12)
     plot.invert_yaxis()
     plot.set_xlabel(f"rank of {len(board.ranked)}" + (", and its interval" if board.uncertainty else ""))
     last = max(row.rank or 1 for row in rows)
     plot.set_xticks(rank_ticks(int(max([last, *(interval[1] for interval in intervals if interval)]))))
-    figure.suptitle(plain_text(page.title), fontsize=15, fontweight="bold", color="#1d2733")
+    figure.suptitle(title, fontsize=15, fontweight="bold", color="#1d2733")
     return png(figure, dpi=150)
 
 

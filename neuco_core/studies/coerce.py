@@ -34,22 +34,22 @@ def as_source(what: Any, ids: Iterable[object] | None = None, name: str = "", *,
     """Whatever ``evaluate`` is given, as something that has embeddings for a task; ``quiet`` encoders show no bar."""
     if not isinstance(name, str):
         raise UsageError("bad name", expected="text", got=_kind(name))
-    progress = False if quiet else None
+    progress, own = False if quiet else None, Path(name or YOURS)
     if ids is not None:
-        return _made(_rows(ids, what), name)
+        return FileSource(own, made=_rows(ids, what))
     if isinstance(what, Method):
         return MethodSource(what, EncodeOptions(progress=progress))
     if isinstance(what, str | os.PathLike):
         return _named(what, name, progress)
     if isinstance(what, Embeddings):
-        return _made(what, name)
+        return FileSource(own, made=what)
     pandas = sys.modules.get("pandas")  # whoever has a DataFrame has loaded it
     if pandas is not None and isinstance(what, pandas.DataFrame):
-        return _made(_from_frame(what), name)
+        return FileSource(own, made=_from_frame(what))
     if isinstance(what, tuple) and len(what) == 2:
-        return _made(_rows(*what), name)
+        return FileSource(own, made=_rows(*what))
     if isinstance(what, Mapping):
-        return _made(_rows(what.keys(), list(what.values())), name)
+        return FileSource(own, made=_rows(what.keys(), list(what.values())))
     if hasattr(what, "__array__") and not isinstance(what, type):
         got = f"an array of shape {np.shape(what)} without ids"
         raise UsageError("whose rows are these?", expected="evaluate(array, on, ids=ids)", got=got)
@@ -66,10 +66,6 @@ def _named(what: str | os.PathLike[str], name: str, progress: bool | None) -> So
             error.hint += f"{'' if error.hint.endswith('?') else '.'} A file is known by its suffix: {what}.csv"
             raise
     return FileSource(Path(what).expanduser(), name=name)
-
-
-def _made(embeddings: Embeddings, name: str) -> Source:
-    return FileSource(Path(name or YOURS), made=embeddings)
 
 
 def _rows(ids: Any, values: Any) -> Embeddings:

@@ -17,8 +17,7 @@ from neuco_core.scoring.compare import Comparison, common, compare_scores, holm
 from neuco_core.scoring.leaks import leaks
 from neuco_core.scoring.scorer import Score
 from neuco_core.specs import Task
-from neuco_core.studies.labels_for import Input, gather
-from neuco_core.studies.sources import FileSource, Source
+from neuco_core.studies.sources import FileSource, Input, Source, gather
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,21 @@
-"""Where the embeddings of a study come from: a registered method, or a file."""
+"""What a study starts from: embeddings of a registered method or of a file, and tasks with their labels.
+
+Of a task that is left out there is the reason.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from neuco_core.encode.run import AS_USUAL, EncodeOptions, method_embeddings, why_not
+from neuco_core.errors import NeucoError, OfflineError, PluginError, UnpinnedError
+from neuco_core.fetch.links import dataset_root
 from neuco_core.plugins.catalog import load_method
+from neuco_core.runs.files import only_dataset
 from neuco_core.specs import Method, Task
 from neuco_core.tables.embeddings import Embeddings, read_embeddings
 from neuco_core.tables.labels import Labels
@@ -46,7 +55,6 @@ class FileSource:
         self.name = name or path.name
         self._strict = strict
         self._embeddings = made
-        self._ids = frozenset(made.ids if made else ())
 
     def describe(self) -> dict[str, Any]:
         embeddings = self.read()
@@ -55,8 +63,11 @@ class FileSource:
     def read(self) -> Embeddings:
         if self._embeddings is None:
             self._embeddings = read_embeddings(self.path, strict=self._strict)
-            self._ids = frozenset(self._embeddings.ids)
         return self._embeddings
+
+    @cached_property
+    def _ids(self) -> frozenset[str]:
+        return frozenset(self.read().ids)
 
     def why_not(self, task: Task, labels: Labels | None) -> str:
         if labels is None or self.matches(labels):
@@ -65,8 +76,7 @@ class FileSource:
 
     def matches(self, labels: Labels) -> int:
         """How many labelled samples the file holds."""
-        self.read()
-        return sum(name in self._ids for name in labels.ids)
+        return len(self._ids.intersection(labels.ids))
 
     def embeddings(self, task: Task) -> Embeddings:
         return self.read()
@@ -80,3 +90,63 @@ def open_source(text: str, *, strict: bool = False, options: EncodeOptions = AS_
     if "." in text or "/" in text:
         return FileSource(Path(text).expanduser(), strict=strict)
     return MethodSource(load_method(text), options)
+
+
+@dataclass(frozen=True)
+class Input:
+    """A task and its labels, loaded once; without them ``status`` is skipped or failed, and ``reason`` says why."""
+
+    task: Task
+    labels: Labels | None = None
+    status: str = "ok"
+    reason: str = ""
+
+
+def gather(tasks: Sequence[Task], *sources: Source, same_dataset: bool = False) -> list[Input]:
+    """The tasks, dataset by dataset, with their labels if all sources have embeddings for them.
+
+    ``same_dataset`` says that the caller chose the dataset, so that a file's ids need not tell it.
+    """
+    tasks = sorted(tasks, key=lambda task: (task.dataset, task.label))
+    labels = {task.label: _labels(task) for task in tasks}
+    for source in sources:
+        if isinstance(source, FileSource):  # a bad file is one error, not one for every task
+            source.read()
+            if not same_dataset:
+                counts = {name: source.matches(item) for name, item in labels.items() if isinstance(item, Labels)}
+                only_dataset(source.path, tasks, counts)
+    return [_input(task, labels[task.label], sources) for task in tasks]
+
+
+def _labels(task: Task) -> Labels | NeucoError:
+    try:
+        return task.labels()
+    except NeucoError as error:
+        return error
+    except Exception as error:  # a task's loader is a stranger's code
+        return PluginError(f"the labels cannot be loaded: {type(error).__name__}: {error}", where=task.origin)
+
+
+def _input(task: Task, labels: Labels | NeucoError, sources: Iterable[Source]) -> Input:
+    if isinstance(labels, UnpinnedError) and dataset_root(task.dataset) is None:
+        # The same words for all tasks of a dataset, so that they are grouped into one line.
+        link = f"`neuco data link {task.dataset} FOLDER` to use a local copy"
+        reason = f"labels not verified yet (unpinned): run `neuco data pin TASK` to fetch and pin them, or {link}"
+        return Input(task, status="skipped", reason=reason)
+    if isinstance(labels, NeucoError):
+        status = "skipped" if isinstance(labels, (OfflineError, UnpinnedError)) else "failed"
+        return Input(task, status=status, reason=str(labels))
+    try:
+        reason = next(filter(None, (source.why_not(task, labels) for source in sources)), "")
+    except NeucoError as error:
+        return Input(task, status="failed", reason=str(error))
+    return Input(task, status="skipped", reason=reason) if reason else Input(task, labels)
+
+
+def grouped(lines: Iterable[tuple[str, str, str]]) -> list[str]:
+    """Lines for (status, name, reason); names with the same status and reason share a line."""
+    groups: dict[tuple[str, str], list[str]] = {}
+    for status, name, reason in lines:
+        if reason:
+            groups.setdefault((status, reason), []).append(name)
+    return [f"{status} {', '.join(names)}: {reason}" for (status, reason), names in groups.items()]

@@ -17,8 +17,8 @@ import msgspec
 
 from neuco_core.boards.build import rank_cells
 from neuco_core.boards.cells import BoardMethod, Cell, Cells, record_cell
+from neuco_core.boards.diff import Snapshot, TeamRank, Version, replay
 from neuco_core.boards.model import SCORE, STD, Board, BoardRow, BoardSuite, BoardTask, Column, Ranked
-from neuco_core.boards.replay import Snapshot, TeamRank, Version, replay
 from neuco_core.boards.stats.ranking import DIGITS, Rule, positions, rank
 from neuco_core.errors import DataError, UsageError
 from neuco_extensions.challenge.host import Host, is_visible

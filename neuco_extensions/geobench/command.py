@@ -26,8 +26,7 @@ from neuco_core.plugins.catalog import load_protocol
 from neuco_core.progress import show_progress
 from neuco_core.runs.engine import open_engine
 from neuco_core.specs import Task
-from neuco_core.studies.labels_for import gather, grouped
-from neuco_core.studies.sources import MethodSource, Source, open_source
+from neuco_core.studies.sources import MethodSource, Source, gather, grouped, open_source
 from neuco_core.tables.labels import Labels
 from neuco_core.text import counted, join_names
 from neuco_extensions.geobench.board import slug

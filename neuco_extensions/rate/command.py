@@ -19,8 +19,7 @@ from neuco_core.plugins.catalog import load_method, load_suite
 from neuco_core.progress import show_progress
 from neuco_core.protocol import Protocol
 from neuco_core.specs import Suite, Task, to_json
-from neuco_core.studies.labels_for import gather, grouped
-from neuco_core.studies.sources import FileSource, MethodSource, Source
+from neuco_core.studies.sources import FileSource, MethodSource, Source, gather, grouped
 from neuco_core.tables.labels import Labels
 from neuco_core.text import counted
 from neuco_extensions.rate.ablate import REDUCTIONS, VariantScore, plan

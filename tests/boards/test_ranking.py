@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from neuco_core.boards.published import read_published
-from neuco_core.boards.stats.diagnostics import without_each_method, without_each_task
+from neuco_core.boards.stats.diagnostics import without_each
 from neuco_core.boards.stats.ranking import Rule, aggregations, positions, rank
 from neuco_core.errors import UsageError
 
@@ -60,9 +60,7 @@ WEIGHTS_ALONE = [
 FINAL_ALONE = [12, 11, 14, 13, 17, 16, 10, 6, 15, 9, 8, 7, 3, 2, 1, 5, 4]
 
 boards = arrays(
-    np.float64,
-    st.tuples(st.integers(1, 5), st.integers(1, 7)),
-    elements=st.integers(-30, 30).map(lambda n: n / 4),
+    np.float64, st.tuples(st.integers(1, 5), st.integers(1, 7)), elements=st.integers(-30, 30).map(lambda n: n / 4)
 )
 
 
@@ -99,11 +97,11 @@ def test_other_weights(table4: np.ndarray) -> None:
 
 
 def test_what_leaving_out_a_method_or_a_task_moves(table4: np.ndarray) -> None:
-    moved = sorted(without_each_method(table4, Rule(), np.zeros(18, bool))[0].values())
+    moved = sorted(without_each("method", table4, Rule(), np.zeros(18, bool))[0].values())
     assert moved == [(3, 4), (4, 3), (6, 7), (7, 6), (10, 11), (11, 12), (12, 10)]
     q = np.array([[9.0, 1.0], [2.0, 3.0]])
-    assert without_each_task(q, Rule(), np.zeros(2, bool)) == {0: {0: (1, 2), 1: (2, 1)}}
-    assert without_each_task(q[:1], Rule(), np.zeros(2, bool)) == {}
+    assert without_each("task", q, Rule(), np.zeros(2, bool)) == {0: {0: (1, 2), 1: (2, 1)}}
+    assert without_each("task", q[:1], Rule(), np.zeros(2, bool)) == {}
 
 
 def test_a_ghost_task_takes_weight_and_gives_rank_0(table4: np.ndarray) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from neuco_core.boards.replay import Snapshot, TeamRank, replay
+from neuco_core.boards.diff import Snapshot, TeamRank, replay
 from neuco_core.boards.stats.ranking import rank
 from neuco_core.errors import DataError
 from neuco_extensions.challenge.audit import audit

@@ -16,7 +16,7 @@ from neuco_core import load_method, load_task
 from neuco_core.errors import UnknownIdError
 from neuco_core.fetch.fetch import users
 from neuco_core.plugins.catalog import catalog, list_methods, list_tasks
-from neuco_core.studies.labels_for import gather
+from neuco_core.studies.sources import gather
 from tests.command import neuco_here
 
 SAMPLES = 40

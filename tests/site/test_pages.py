@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
+from neuco_core.boards.diff import Snapshot
 from neuco_core.boards.model import Board, BoardCell, BoardRow, BoardTask, Column, Interval, Section
-from neuco_core.boards.published import read_published
-from neuco_core.boards.replay import Snapshot, read_past
+from neuco_core.boards.published import read_past, read_published
 from neuco_core.plugins.catalog import load_task
 from neuco_core.site.board_page import board_page, view_data
 from neuco_core.site.board_table import heat, shades, short_names

@@ -17,8 +17,7 @@ from neuco_core import Remote, Task, load_protocol
 from neuco_core.errors import ScoreError
 from neuco_core.scoring.compare import common, corrected_t_test, holm
 from neuco_core.studies.compare import compare_tasks
-from neuco_core.studies.labels_for import gather, grouped
-from neuco_core.studies.sources import FileSource
+from neuco_core.studies.sources import FileSource, gather, grouped
 from neuco_core.tables.embeddings import make_embeddings
 from tests.command import neuco_here as neuco
 

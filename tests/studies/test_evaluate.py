@@ -56,8 +56,7 @@ def write(averaging: Embeddings, folder: Path, name: str) -> Path:
 
 
 @pytest.mark.parametrize(
-    "form",
-    ["id", "method", "embeddings", "pair", "array", "frame", "frame with id", "mapping", "path", "text path"],
+    "form", ["id", "method", "embeddings", "pair", "array", "frame", "frame with id", "mapping", "path", "text path"]
 )
 def test_every_form_of_the_same_numbers_has_the_same_score(
     form: str, averaging: Embeddings, frame: pd.DataFrame, results: Results, tmp_path: Path

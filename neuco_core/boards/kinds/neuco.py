@@ -14,7 +14,6 @@ from neuco_core.boards.model import (
     RANDOM,
     SCORE,
     STD,
-    BoardCell,
     BoardRow,
     BoardTask,
     Column,
@@ -25,26 +24,10 @@ from neuco_core.boards.model import (
     Value,
     number,
 )
-from neuco_core.boards.stats.diagnostics import (
-    Moves,
-    correlations,
-    diagnose,
-    furthest,
-    redundant,
-    without_each_method,
-    without_each_task,
-)
+from neuco_core.boards.stats.diagnostics import Moves, correlations, diagnose, furthest, redundant, without_each
 from neuco_core.boards.stats.rank_intervals import Intervals, groups
 from neuco_core.boards.stats.ranking import DIGITS, Ranking, Rule, aggregations, positions, rank
-from neuco_core.boards.stats.uncertainty import (
-    LEVEL,
-    SEED,
-    Assessment,
-    TaskScores,
-    assess,
-    assess_tasks,
-    mean_interval,
-)
+from neuco_core.boards.stats.uncertainty import LEVEL, SEED, Assessment, TaskScores, assess, assess_tasks, mean_interval
 from neuco_core.errors import UsageError
 from neuco_core.text import counted
 
@@ -116,8 +99,8 @@ class ComputedBoard:
         self.others = aggregations(self.q, cells.numbers("mean") * sign[:, None], self.ranking)
         self.scores = [task_scores(cells, task) for task in cells.tasks]
         self.sure = assess(self.scores, rule, self.baselines, replicates=replicates)
-        by_rank = [(self.ranking.final[m], self.ranking.weighted[m], name) for m, name in enumerate(self.names)]
-        self.order = sorted(range(len(by_rank)), key=lambda m: by_rank[m])
+        final, weighted = self.ranking.final, self.ranking.weighted
+        self.order = sorted(range(len(self.names)), key=lambda m: (final[m], weighted[m], self.names[m]))
 
 
 def rank_cells(cells: Cells, *, coverage: str = "complete", replicates: int = 1000, **options: Any) -> Ranked:
@@ -194,7 +177,14 @@ def _rows(board: ComputedBoard, cells: Cells) -> Iterable[BoardRow]:
     means = [mean_interval(scores) if scores.resamples else None for scores in board.scores]
     for m in board.order:
         method = board.cells.methods[m]
-        shown = cells.shown(method) | {name: _cell(board, means[t], t, m) for t, name in enumerate(board.tasks)}
+        shown = cells.shown(method)
+        for t, task in enumerate(board.tasks):
+            cell, ends = board.cells.cell(method.id, task), means[t]
+            around = {"score": _interval(ends, m)} if ends else {}
+            if sure:
+                around["q"] = _interval(sure.q, t, m)
+            more = {"q": cell.q, "rank": int(board.ranking.ranks[t, m])}
+            shown[task] = cell.shown(values=more, intervals=around)
         values = {"weighted_rank": board.ranking.weighted[m], "dim": method.dim}
         values |= {key: other[m] for key, other in board.others.items()}
         intervals = {}
@@ -202,14 +192,6 @@ def _rows(board: ComputedBoard, cells: Cells) -> Iterable[BoardRow]:
             values["best"] = number(sure.best[m], RANDOM)
             intervals = {"rank": _ranks(sure.rank, m), "mean_q": _interval(sure.mean_q, m)}
         yield method.row(int(board.ranking.final[m]), shown, values=values, intervals=intervals)
-
-
-def _cell(board: ComputedBoard, means: Intervals | None, t: int, m: int) -> BoardCell:
-    cell = board.cells.cell(board.names[m], board.tasks[t])
-    intervals = {"score": _interval(means, m)} if means else {}
-    if board.sure:
-        intervals["q"] = _interval(board.sure.q, t, m)
-    return cell.shown(values={"q": cell.q, "rank": int(board.ranking.ranks[t, m])}, intervals=intervals)
 
 
 def _tasks(board: ComputedBoard) -> Iterable[BoardTask]:
@@ -278,20 +260,20 @@ def _robustness(board: ComputedBoard, rankings: Mapping[str, Ranking]) -> Sectio
     for key, label in (("mean_q", "Mean Q"), ("borda", "Borda")):
         ranks[label] = positions(-np.round(board.others[key], DIGITS))
     left_out: dict[str, tuple[Sequence[str], Moves]] = {
-        "method": (board.names, without_each_method(board.q, board.rule, board.baselines)),
-        "task": (board.tasks, without_each_task(board.q, board.rule, board.baselines)),
+        "method": (board.names, without_each("method", board.q, board.rule, board.baselines)),
+        "task": (board.tasks, without_each("task", board.q, board.rule, board.baselines)),
     }
     for noun, (names, moves) in left_out.items():
         if len(names) > 1:
             ranks[f"Without a {noun}"] = furthest(board.ranking.final, moves)
     columns = [METHOD, *(Column(f"r{i}", name, HELP[name], format="rank") for i, name in enumerate(ranks))]
-    rows: list[tuple[Value, ...]] = [
-        (board.names[m], *(int(final[m]) for final in ranks.values())) for m in board.order
-    ]
-    if len(board.tasks) > 1:
+    others = assess_tasks(board.ranking) if len(board.tasks) > 1 else None
+    if others:
         columns.append(RESAMPLED)
-        others = assess_tasks(board.ranking)
-        rows = [(*row, _ranks(others, m)) for row, m in zip(rows, board.order, strict=True)]
+    rows: list[tuple[Value, ...]] = []
+    for m in board.order:
+        own: tuple[Value, ...] = (board.names[m], *(int(final[m]) for final in ranks.values()))
+        rows.append((*own, _ranks(others, m)) if others else own)
     lead = _lead(board, np.stack([*ranks.values()]), left_out)
     return Section("How robust is this ranking?", tuple(columns), tuple(rows), lead=lead, about="robustness")
 

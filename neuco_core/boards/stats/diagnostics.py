@@ -4,6 +4,8 @@ ranking: which order changes if one method or one task is left out?
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 
 from neuco_core.boards.stats.ranking import Rule, positions, rank
@@ -48,40 +50,26 @@ def spearman(first: np.ndarray, second: np.ndarray) -> float | None:
     """The rank correlation, ties at their mean rank; ``None`` if one side is constant or there are fewer than 3."""
     if len(first) < 3:
         return None
-    a, b = _middle_ranks(first), _middle_ranks(second)
+    a, b = ((positions(side) + len(side) + 1 - positions(-side)) / 2 for side in (first, second))
     a, b = a - a.mean(), b - b.mean()
     size = float(np.sqrt((a * a).sum() * (b * b).sum()))
     return float((a * b).sum() / size) if size > 0 else None
 
 
-def _middle_ranks(values: np.ndarray) -> np.ndarray:
-    ranks: np.ndarray = (positions(values) + len(values) + 1 - positions(-values)) / 2
-    return ranks
-
-
-def without_each_method(q: np.ndarray, rule: Rule, baselines: np.ndarray) -> Moves:
-    """The methods whose absence reorders others. ``q`` is (tasks, methods)."""
+def without_each(noun: Literal["method", "task"], q: np.ndarray, rule: Rule, baselines: np.ndarray) -> Moves:
+    """The methods, or the tasks, whose absence reorders other methods. ``q`` is (tasks, methods)."""
     full = rank(q, rule, baselines).final
+    axis = 1 if noun == "method" else 0
     moves: Moves = {}
-    for out in range(q.shape[1] if q.shape[1] > 1 else 0):
-        rest = np.delete(np.arange(q.shape[1]), out)
-        after = rank(q[:, rest], rule, baselines[rest]).final
-        # Ranked anew among the rest: that those below move up by one is no change of order.
-        moves[out] = _moved(rest, positions(full[rest]), after)
-    return {out: moved for out, moved in moves.items() if moved}
-
-
-def without_each_task(q: np.ndarray, rule: Rule, baselines: np.ndarray) -> Moves:
-    """The tasks whose absence reorders methods."""
-    full = rank(q, rule, baselines).final
-    moves: Moves = {}
-    for out in range(q.shape[0] if q.shape[0] > 1 else 0):
-        moves[out] = _moved(np.arange(q.shape[1]), full, rank(np.delete(q, out, axis=0), rule, baselines).final)
-    return {out: moved for out, moved in moves.items() if moved}
-
-
-def _moved(methods: np.ndarray, before: np.ndarray, after: np.ndarray) -> dict[int, tuple[int, int]]:
-    return {int(methods[i]): (int(before[i]), int(after[i])) for i in np.flatnonzero(before != after)}
+    for out in range(q.shape[axis] if q.shape[axis] > 1 else 0):
+        rest = np.delete(np.arange(q.shape[1]), out) if noun == "method" else np.arange(q.shape[1])
+        after = rank(np.delete(q, out, axis), rule, baselines[rest]).final
+        # Ranked anew among the rest: that those below a method move up by one is no change of order.
+        before = positions(full[rest])
+        moved = {int(rest[i]): (int(before[i]), int(after[i])) for i in np.flatnonzero(before != after)}
+        if moved:
+            moves[out] = moved
+    return moves
 
 
 def furthest(final: np.ndarray, moves: Moves) -> np.ndarray:

@@ -110,27 +110,24 @@ class _Binormal:
         self.variance = 1 + positives * (1 - positives) * distance**2
         self.slope = positives * (1 - positives) * distance / self.variance
         self.cut = (0.5 - positives) / self.slope
-        named, self.hits = self._named(0), self._named(1)
-        self.marks = named + self.hits + positives
-        self.f1 = 2 * self.hits / self.marks
-
-    def _share(self, label: int) -> float:
-        return self.positives if label else 1 - self.positives
-
-    def _named(self, label: int) -> float:
-        """The share of all samples that have this label and lie above the cut."""
-        return self._share(label) * erfc((self.cut - self.centres[label]) / sqrt(2)) / 2
-
-    def _at_cut(self, label: int) -> float:
-        return self._share(label) * exp(-((self.cut - self.centres[label]) ** 2) / 2) / sqrt(2 * pi)
+        # By label: the share of samples that have it, and of those that have it and lie above the cut.
+        self.shares = (1 - positives, positives)
+        named, hits = (
+            share * erfc((self.cut - at) / sqrt(2)) / 2 for share, at in zip(self.shares, self.centres, strict=True)
+        )
+        self.marks = named + hits + positives
+        self.f1 = 2 * hits / self.marks
 
     def variances(self) -> tuple[float, float, float]:
         """Of a sample's influence on F1 when tested, when trained on, and the covariance of the two."""
-        lost, named = self._at_cut(1), self._at_cut(0) + self._at_cut(1)
-        by_cut = (self.f1 * named - 2 * lost) / self.marks  # the derivative of F1
+        kept, lost = (
+            share * exp(-((self.cut - at) ** 2) / 2) / sqrt(2 * pi)
+            for share, at in zip(self.shares, self.centres, strict=True)
+        )  # the densities at the cut, by label
+        by_cut = (self.f1 * (kept + lost) - 2 * lost) / self.marks  # the derivative of F1
         moments = np.zeros(3)
         for label in (0, 1):
-            density = self._share(label) * np.exp(-((GRID - self.centres[label]) ** 2) / 2) / sqrt(2 * pi)
+            density = self.shares[label] * np.exp(-((GRID - self.centres[label]) ** 2) / 2) / sqrt(2 * pi)
             above = self.cut < GRID
             direct = (2.0 * above * label - self.f1 * (above + label)) / self.marks
             slope = GRID * (label - self.positives - self.slope * GRID) / self.variance
