@@ -1,4 +1,4 @@
-"""How long does listing take, against importing click and pluggy alone; and what does one more plugin cost?
+"""How long does listing take, against importing click and msgspec alone; and what does one more plugin cost?
 
     python benchmarks/plugins.py [--plugins 1000] [--repeat 7]
 
@@ -59,14 +59,14 @@ def main() -> None:
         make_packages(folder, options.plugins)
         load = "from neuco_core import load_task; load_task('plugin0000')"
         rows = {
-            "import click, pluggy": ([sys.executable, "-c", "import click, pluggy"], None),
+            "import click, msgspec": ([sys.executable, "-c", "import click, msgspec"], None),
             "neuco --help": ([sys.executable, "-m", "neuco_core.cli", "--help"], None),
             "neuco tasks": (listing, None),
             f"neuco tasks, {options.plugins} packages more": (listing, folder),
             f"load_task, {options.plugins} packages more": ([sys.executable, "-c", load], folder),
         }
         seconds = {what: median_seconds(command, options.repeat, path) for what, (command, path) in rows.items()}
-    base = seconds["import click, pluggy"]
+    base = seconds["import click, msgspec"]
     for what, value in seconds.items():
         print(f"{what:<36} {value * 1000:8.1f} ms  {value / base:6.2f} ×")
     _, _, few, many, _ = seconds.values()

@@ -5,14 +5,16 @@ from __future__ import annotations
 import dataclasses
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
 from types import NoneType
-from typing import TYPE_CHECKING, Annotated, Any, get_args
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, get_args
 
 import msgspec
 from msgspec import Meta
 
 from neuco_core.errors import SpecError
+from neuco_core.text import Brief
 
 ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -61,52 +63,62 @@ Function = Annotated[Callable[..., Any], FUNCTION]
 Target = Annotated[Any, Meta(description="a function, or its name as 'package.module:function'")]
 
 
-class Frozen(Mapping[str, Any]):
+class Frozen(dict[str, Any]):
     """An immutable, hashable, picklable mapping, so that a spec that holds one is all three too."""
 
-    __slots__ = ("_items",)
+    def _refuse(self, *arguments: object, **more: object) -> NoReturn:
+        raise TypeError("a mapping in a spec cannot be changed")
 
-    def __init__(self, items: Mapping[str, Any]) -> None:
-        self._items = dict(items)
+    __setitem__ = __delitem__ = __ior__ = clear = pop = popitem = setdefault = update = _refuse  # type: ignore[assignment]
 
-    def __getitem__(self, key: str) -> Any:
-        return self._items[key]
+    def __hash__(self) -> int:  # type: ignore[override]
+        return hash(tuple(sorted(self.items())))
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._items)
-
-    def __len__(self) -> int:
-        return len(self._items)
-
-    def __hash__(self) -> int:
-        return hash(tuple(sorted(self._items.items())))
-
-    def __repr__(self) -> str:
-        return repr(self._items)
+    def __reduce__(self) -> tuple[object, ...]:
+        return Frozen, (dict(self),)
 
 
-def check_fields(owner: Any) -> None:
-    """Check each field of a frozen dataclass by its type; lists become tuples, and mappings cannot change later."""
-    for field in dataclasses.fields(owner):
-        value: Any = getattr(owner, field.name)
+class Checked(Brief):
+    """A frozen dataclass whose fields are checked by their types when it is made."""
+
+    def __post_init__(self) -> None:
+        """Lists become tuples, and mappings cannot change later."""
+        cls: Any = type(self)
+        for name, kind, default, expected in _rules(cls):
+            value = getattr(self, name)
+            if value is default:
+                continue
+            try:
+                kept = msgspec.convert(float(value) if isinstance(value, float) else value, kind)  # numpy's are floats
+            except msgspec.ValidationError:
+                raise wrong(self, name, value, expected) from None
+            parts: Iterable[Any] = (value,)
+            if isinstance(kept, dict):
+                kept, parts = Frozen(kept), (*kept, *kept.values())
+            elif isinstance(kept, tuple):
+                parts = kept
+            if isinstance(kept, tuple | dict):
+                object.__setattr__(self, name, kept)
+            # Text and numbers of a subclass could answer one thing here and another later.
+            disguised = any(isinstance(part, str | int) and type(part) not in (str, int, bool) for part in parts)
+            repeated = isinstance(kept, tuple) and len(set(kept)) < len(kept)
+            target = kind != Target or callable(kept) or (isinstance(kept, str) and all(kept.partition(":")))
+            if disguised or repeated or not target:
+                raise wrong(self, name, value, expected)
+
+
+@cache
+def _rules(cls: type[Any]) -> list[tuple[str, Any, object, str]]:
+    """Of each field of a dataclass: its name, type and default, and in words what it may hold."""
+    rules = []
+    for field in dataclasses.fields(cls):
         kind: Any = field.type
-        optional = NoneType in get_args(kind)
-        if optional and value is None:
-            continue
+        optional = NoneType in get_args(kind)  # then the default is None, which needs no check
         kind = get_args(kind)[0] if optional else kind
         (meta,) = getattr(kind, "__metadata__", (None,))
         expected = (meta.description if meta else f"a {kind.__name__}") + (" or None" if optional else "")
-        try:
-            kept = msgspec.convert(float(value) if isinstance(value, float) else value, kind)  # numpy's are floats too
-        except msgspec.ValidationError:
-            raise wrong(owner, field.name, value, expected) from None
-        if isinstance(kept, dict):
-            kept = Frozen(kept)
-        repeated = isinstance(kept, tuple) and len(set(kept)) < len(kept)
-        if repeated or not (_plain(value) and _plain(kept)) or (kind == Target and not _is_target(kept)):
-            raise wrong(owner, field.name, value, expected)
-        if isinstance(kept, tuple | Frozen):
-            object.__setattr__(owner, field.name, kept)
+        rules.append((field.name, kind, field.default, expected))
+    return rules
 
 
 def wrong(owner: object, field: str, value: object, expected: object) -> SpecError:
@@ -114,16 +126,3 @@ def wrong(owner: object, field: str, value: object, expected: object) -> SpecErr
     name = getattr(owner, "id", None) or getattr(owner, "name", None)
     where = f"{type(owner).__name__}({name!r})" if isinstance(name, str) else type(owner).__name__
     return SpecError(f"bad {field}", where=where, expected=expected, got=repr(value))
-
-
-def _plain(value: object) -> bool:
-    """Whether text and numbers are of no subclass, whose methods could answer one thing here and another later."""
-    if isinstance(value, Mapping):
-        return all(_plain(item) for pair in value.items() for item in pair)
-    if isinstance(value, tuple):
-        return all(map(_plain, value))
-    return not isinstance(value, str | int) or type(value) in (str, int, bool)
-
-
-def _is_target(value: object) -> bool:
-    return callable(value) or (isinstance(value, str) and all(value.partition(":")))

@@ -13,20 +13,21 @@ Entry-point groups: ``neuco.datasets``, ``neuco.tasks``, ``neuco.methods``, ``ne
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
-
-import pluggy
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from neuco_core import specs
 
-PROJECT = "neuco"
-hookspec = pluggy.HookspecMarker(PROJECT)
-hookimpl = pluggy.HookimplMarker(PROJECT)
+F = TypeVar("F", bound=Callable[..., object])
 
 
-@hookspec
+def hookimpl(function: F) -> F:
+    """Mark a function of a plugin as its implementation of the hook that has the function's name."""
+    function.implements_hook = True  # type: ignore[attr-defined]
+    return function
+
+
 def neuco_datasets() -> Iterable[specs.Dataset]:  # type: ignore[empty-body]
     """Yield the datasets of this plugin.
 
@@ -36,7 +37,6 @@ def neuco_datasets() -> Iterable[specs.Dataset]:  # type: ignore[empty-body]
     """
 
 
-@hookspec
 def neuco_tasks() -> Iterable[specs.Task]:  # type: ignore[empty-body]
     """Yield the tasks of this plugin.
 
@@ -47,7 +47,6 @@ def neuco_tasks() -> Iterable[specs.Task]:  # type: ignore[empty-body]
     """
 
 
-@hookspec
 def neuco_methods() -> Iterable[specs.Method]:  # type: ignore[empty-body]
     """Yield the methods of this plugin.
 
@@ -61,7 +60,6 @@ def neuco_methods() -> Iterable[specs.Method]:  # type: ignore[empty-body]
     """
 
 
-@hookspec
 def neuco_metrics() -> Iterable[specs.Metric]:  # type: ignore[empty-body]
     """Yield metrics that a task may name.
 
@@ -71,7 +69,6 @@ def neuco_metrics() -> Iterable[specs.Metric]:  # type: ignore[empty-body]
     """
 
 
-@hookspec
 def neuco_probes() -> Iterable[specs.Probe]:  # type: ignore[empty-body]
     """Yield probes that a protocol may name.
 
@@ -86,7 +83,6 @@ def neuco_probes() -> Iterable[specs.Probe]:  # type: ignore[empty-body]
     """
 
 
-@hookspec
 def neuco_splitters() -> Iterable[specs.Splitter]:  # type: ignore[empty-body]
     """Yield ways to split samples into training and test sets.
 
@@ -99,7 +95,6 @@ def neuco_splitters() -> Iterable[specs.Splitter]:  # type: ignore[empty-body]
     """
 
 
-@hookspec
 def neuco_engines() -> Iterable[specs.Engine]:  # type: ignore[empty-body]
     """Yield engines that run the cells of ``neuco score --engine ID``.
 
@@ -113,7 +108,6 @@ def neuco_engines() -> Iterable[specs.Engine]:  # type: ignore[empty-body]
     """
 
 
-@hookspec
 def neuco_boards() -> Iterable[specs.BoardKind]:  # type: ignore[empty-body]
     """Yield kinds of boards that a suite may name.
 
@@ -123,7 +117,6 @@ def neuco_boards() -> Iterable[specs.BoardKind]:  # type: ignore[empty-body]
     """
 
 
-@hookspec
 def neuco_commands() -> Iterable[specs.Command]:  # type: ignore[empty-body]
     """Yield commands for the ``neuco`` command line; one that is named by a string is imported when it is run.
 
@@ -134,7 +127,6 @@ def neuco_commands() -> Iterable[specs.Command]:  # type: ignore[empty-body]
     """
 
 
-@hookspec
 def neuco_checks() -> Iterable[specs.Check]:  # type: ignore[empty-body]
     """Yield checks for ``neuco check``, for every plugin's ``test.py`` and for continuous integration.
 
@@ -150,7 +142,6 @@ def neuco_checks() -> Iterable[specs.Check]:  # type: ignore[empty-body]
     """
 
 
-@hookspec
 def neuco_panels() -> Iterable[specs.Panel]:  # type: ignore[empty-body]
     """Yield tabs of a board's page, or sections of the pages of its methods and tasks.
 
@@ -163,7 +154,6 @@ def neuco_panels() -> Iterable[specs.Panel]:  # type: ignore[empty-body]
     """
 
 
-@hookspec
 def neuco_published() -> Iterable[specs.PublishedSource]:  # type: ignore[empty-body]
     """Yield sources of boards that others have published; they are marked so and never mixed with ours.
 
@@ -177,7 +167,6 @@ def neuco_published() -> Iterable[specs.PublishedSource]:  # type: ignore[empty-
     """
 
 
-@hookspec
 def neuco_cells() -> Iterable[specs.CellSource]:  # type: ignore[empty-body]
     """Yield sources of values for the empty cells of a board: they are marked, shown on request and never ranked.
 

@@ -11,8 +11,7 @@ import msgspec
 from msgspec import Meta
 
 from neuco_core.errors import UnknownIdError, UsageError
-from neuco_core.fields import Count, Flag, Frozen, Id, Params, Share, Text, bounds, check_fields, choice, wrong
-from neuco_core.text import Brief
+from neuco_core.fields import Checked, Count, Flag, Frozen, Id, Params, Share, Text, bounds, choice, wrong
 
 SHUFFLE = "shuffle"
 DEFAULT_PROTOCOL = "neuco-2025"  # where neither a reader nor a suite nor a dataset names one
@@ -21,7 +20,7 @@ Name = Annotated[str, Meta(pattern=r"\A[a-z0-9][a-z0-9_-]*(\+[^\s\ud800-\udfff]+
 
 
 @dataclass(frozen=True, kw_only=True)
-class Protocol(Brief):
+class Protocol(Checked):
     """The rules of scoring. A variant made by ``with_`` says so in its name: ``neuco-2025+k=50,lr=0.0001``.
 
     ``flat`` says what a test part without variance, or with one class only, is worth: what the metric gives for
@@ -46,9 +45,6 @@ class Protocol(Brief):
     embedding_dim: Count | None = None
     params: Params = field(default_factory=dict)
     description: Text = field(default="", compare=False)
-
-    def __post_init__(self) -> None:
-        check_fields(self)
 
     def with_(self, **changes: Any) -> "Protocol":
         """A variant with some fields changed; what is no field of the protocol is a parameter of its probe."""

@@ -18,8 +18,8 @@ try:
     from neuco_core.fetch.cache import cache_dir
     from neuco_core.plugins.catalog import catalog
     from neuco_core.plugins.discovery import BrokenPlugin
-    from neuco_core.plugins.guard import Interrupted, plugin_code
     from neuco_core.plugins.loading import say
+    from neuco_core.plugins.running import Interrupted, plugin_code
     from neuco_core.specs import Command, resolve
 except KeyboardInterrupt:
     # These imports are most of the time before main(), which would say the same.

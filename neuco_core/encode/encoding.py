@@ -27,7 +27,7 @@ from neuco_core.encode.encoder import blame, check_output, one_thread, ready
 from neuco_core.env import installed_version, requirement_name
 from neuco_core.errors import DataError
 from neuco_core.plugins.code_key import StandIn
-from neuco_core.plugins.source import compiled_apart
+from neuco_core.plugins.running import compiled_apart
 from neuco_core.specs import Method
 from neuco_core.text import counted
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
@@ -154,8 +155,9 @@ class Catalog:
                 options={"coverage": "most"},
                 tasks=dict(sorted(tasks[name].items())),
                 living=True,
+                origin=Origin(LIVING + name, f"the tasks of {name}"),
             )
-            suites[suite.id] = suite.stamped(Origin(suite.id, f"the tasks of {name}"))
+            suites[suite.id] = suite
         return suites
 
     def suite(self, suite_id: str) -> Suite:
@@ -239,7 +241,7 @@ def read_suite(path: Path) -> Suite:
     if suite.living or suite.id.startswith(LIVING):
         hint = f"Suites named {LIVING}DATASET are made of the registered tasks"
         raise SpecError("a living suite has no file", where=path, hint=f"{hint}: name yours otherwise")
-    return suite.stamped(Origin(suite.id, str(path)))
+    return replace(suite, origin=Origin(suite.id, str(path)))
 
 
 @cache

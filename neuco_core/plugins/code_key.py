@@ -30,7 +30,7 @@ from neuco_core.versions import behind, component_versions, constants
 
 WORDS = re.compile(r"(README|LICENSE|CHANGELOG)(\.md|\.rst|\.txt)?|py\.typed|\.DS_Store")
 TESTS = ("test.py", "tests")  # at the top of a package
-COMPILED = (".pyc", ".nbi", ".nbc")  # in __pycache__; plugins run from source (see ``source``), so nobody reads these
+COMPILED = (".pyc", ".nbi", ".nbc")  # in __pycache__; plugins run from source (see ``running``), so nobody reads these
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numba
 
-from neuco_core.plugins.source import compiled_here
+from neuco_core.plugins.running import compiled_here
 
 log = logging.getLogger(__name__)
 

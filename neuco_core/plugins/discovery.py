@@ -6,8 +6,9 @@ import contextlib
 import importlib
 import importlib.metadata
 import importlib.util
+import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -34,6 +35,7 @@ NOUNS: dict[str, type[Spec]] = {
     "cells": specs.CellSource,
 }
 PLURAL = {noun: noun if noun in ("published", "cells") else f"{noun}s" for noun in NOUNS}
+HOOKS = {f"neuco_{plural}": noun for noun, plural in PLURAL.items()}
 CONTENT = frozenset(("dataset", "task", "method"))
 USES = frozenset(("command", "check", "panel", "published", "cells"))
 # Our own packages of plugins. Content brings no uses, so that a contributed task cannot judge or draw others;
@@ -87,7 +89,8 @@ class Candidate:
         dist = self.entry_point.dist if self.entry_point else None
         if dist is None:
             return Origin(self.name, self.source)
-        return Origin(self.name, self.source, dist.name or "unknown", dist.version or "unknown")
+        about = dist.metadata  # parsed anew at each access
+        return Origin(self.name, self.source, about["Name"] or "unknown", about["Version"] or "unknown")
 
 
 def alike(spec_id: str) -> str:
@@ -97,6 +100,12 @@ def alike(spec_id: str) -> str:
 
 def inside(spec_id: str, namespace: str) -> bool:
     return f"{alike(spec_id)}_".startswith(f"{alike(namespace)}_")
+
+
+def heads(spec_id: str) -> list[str]:
+    """The namespaces that an id lies in: ``soil`` and ``soil_ph`` of ``soil-ph``."""
+    words = alike(spec_id).split("_")
+    return ["_".join(words[:count]) for count in range(1, len(words) + 1)]
 
 
 def overlaps(candidates: Iterable[Candidate]) -> dict[Candidate, BrokenPlugin]:
@@ -110,41 +119,30 @@ def overlaps(candidates: Iterable[Candidate]) -> dict[Candidate, BrokenPlugin]:
             by_name.setdefault(alike(name), []).append(candidate)
     refused: dict[Candidate, BrokenPlugin] = {}
     for name, inner_plugins in by_name.items():
-        words = name.split("_")
-        heads = ["_".join(words[:count]) for count in range(1, len(words) + 1)]
-        for outer, inner in product((item for head in heads for item in by_name.get(head, ())), inner_plugins):
-            if inner.package != outer.package and inner.nouns & outer.nouns:
-                loser = inner if inner.package else outer
-                refused.setdefault(loser, _overlap(loser, outer, inner))
+        outer_plugins = [item for head in heads(name) for item in by_name.get(head, ())]
+        for outer, inner in product(outer_plugins, inner_plugins):
+            if inner.package == outer.package or not inner.nouns & outer.nouns:
+                continue
+            loser = inner if inner.package else outer
+            both = sorted((outer, inner), key=lambda item: (item.names, item.package))
+            owners = " and ".join(f"plugin {item.name!r} of {item.origin()}" for item in both)
+            text = f"{owners} claim the same ids: the plugin's name and all that begin with it; rename one of them"
+            refused.setdefault(loser, BrokenPlugin(loser.name, str(loser.origin()), "duplicate", text))
     return refused
-
-
-def _overlap(loser: Candidate, *both: Candidate) -> BrokenPlugin:
-    ordered = sorted(both, key=lambda item: (item.names, item.package))
-    owners = " and ".join(f"plugin {item.name!r} of {item.origin()}" for item in ordered)
-    text = f"{owners} claim the same ids: the plugin's name and all that begin with it; rename one of them"
-    return BrokenPlugin(loser.name, str(loser.origin()), "duplicate", text)
 
 
 def extended(own: Iterable[str], package: str) -> list[str]:
     """The folders of an in-tree package: its own, and those of its name on the Python path that are not packages.
 
-    One with an ``__init__.py`` is another installation of neuco, whose plugins would all be there twice.
+    One with an ``__init__.py`` is another installation of neuco, whose plugins would all be there twice. This runs at
+    import, which must not fail: ``os.path`` says no of what may not be looked at, where ``Path`` raises.
     """
-    places = [Path(entry or ".") / package for entry in sys.path]
-    added = [str(path) for path in places if _seen(path.is_dir) and not _seen((path / "__init__.py").exists)]
+    places = [os.path.join(entry or ".", package) for entry in sys.path]  # noqa: PTH118
+    added = [path for path in places if os.path.isdir(path) and not os.path.exists(f"{path}/__init__.py")]  # noqa: PTH110, PTH112
     folders: dict[Path, str] = {}
     for folder in (*own, *added):  # of one folder under two names, the first: ours before what the path adds
         folders.setdefault(Path(folder).resolve(), folder)
     return list(folders.values())
-
-
-def _seen(there: Callable[[], bool]) -> bool:
-    """Whether a path exists; one that may not be looked at does not. This runs at import, which must not fail."""
-    try:
-        return there()
-    except OSError:
-        return False
 
 
 def find_in_tree(packages: Iterable[str]) -> Iterator[Candidate | BrokenPlugin]:
@@ -161,29 +159,25 @@ def find_in_tree(packages: Iterable[str]) -> Iterator[Candidate | BrokenPlugin]:
             for path in paths:
                 if path.name in ("__init__.py", "__pycache__", "py.typed") or path.name.startswith("."):
                     continue
+                reason = ""
                 try:
-                    reason = _unusable(path)
+                    if not path.is_dir():
+                        reason = "a plugin is a directory; this is a file"
+                    elif path.name.startswith("_"):
+                        reason = "names that start with '_' are not loaded; rename the directory to register it"
+                    elif not (path / "__init__.py").is_file():
+                        reason = "no __init__.py, so nothing can be registered"
+                    elif not ID.fullmatch(path.name):
+                        reason = "the directory's name must be an id: a-z, 0-9, _ and -"
+                    elif first.setdefault(path.name, path) != path:
+                        reason = f"hidden by the plugin of the same name in {first[path.name]}; rename one of them"
                 except OSError as error:
                     reason = f"cannot be read: {error.strerror}"
-                if not reason and first.setdefault(path.name, path) != path:
-                    reason = f"hidden by the plugin of the same name in {first[path.name]}; rename one of them"
                 if reason:
                     yield BrokenPlugin(path.name, str(path), "find", reason, str(path))
                 else:
                     nouns = IN_TREE.get(package, frozenset(NOUNS))
                     yield Candidate((path.name,), f"{package}.{path.name}", nouns, str(path))
-
-
-def _unusable(path: Path) -> str:
-    if not path.is_dir():
-        return "a plugin is a directory; this is a file"
-    if path.name.startswith("_"):
-        return "names that start with '_' are not loaded; rename the directory to register it"
-    if not (path / "__init__.py").is_file():
-        return "no __init__.py, so nothing can be registered"
-    if not ID.fullmatch(path.name):
-        return "the directory's name must be an id: a-z, 0-9, _ and -"
-    return ""
 
 
 def installed_entry_points() -> tuple[Any, list[BrokenPlugin]]:
@@ -206,20 +200,18 @@ def installed_entry_points() -> tuple[Any, list[BrokenPlugin]]:
 
 def find_installed(entry_points: Any) -> Iterator[Candidate | BrokenPlugin]:
     """One candidate per distribution and module, whatever the number of its entry points."""
-    by_module: dict[tuple[object, str], list[tuple[str, importlib.metadata.EntryPoint]]] = {}
+    by_module: dict[tuple[str, str], list[tuple[str, importlib.metadata.EntryPoint]]] = {}
     for noun in NOUNS:
         for entry in entry_points.select(group=f"neuco.{PLURAL[noun]}"):
-            by_module.setdefault((_folder(entry), entry.value), []).append((noun, entry))
-    for (folder, value), entries in sorted(by_module.items(), key=str):
+            # The metadata folder tells distributions apart without parsing their metadata, which costs more than all
+            # the rest.
+            folder = getattr(entry.dist, "_path", None) or id(entry.dist)
+            by_module.setdefault((str(folder), entry.value), []).append((noun, entry))
+    for (package, value), entries in sorted(by_module.items(), key=str):
         names = tuple(dict.fromkeys(entry.name for _, entry in entries))
         bad = [name for name in names if not ID.fullmatch(name)]
         if bad:
-            yield BrokenPlugin(bad[0], f"{folder}: {value}", "find", "the entry point's name must be an id")
+            yield BrokenPlugin(bad[0], f"{package}: {value}", "find", "the entry point's name must be an id")
             continue
         nouns = frozenset(noun for noun, _ in entries)
-        yield Candidate(names, value, nouns, value, package=str(folder), entry_point=entries[0][1])
-
-
-def _folder(entry: importlib.metadata.EntryPoint) -> object:
-    # The metadata folder tells distributions apart without parsing their metadata, which costs more than all the rest.
-    return getattr(entry.dist, "_path", None) or id(entry.dist)
+        yield Candidate(names, value, nouns, value, package=package, entry_point=entries[0][1])

@@ -1,9 +1,8 @@
 """Loading plugins: what each of them registers, or why it cannot be used.
 
-Each is imported, checked and asked for its specs on its own, with a pluggy manager of its own: whatever one
-does wrong is written down as a ``BrokenPlugin``, and no other plugin notices. A plugin's name is the namespace
-of its ids (see ``hookspecs``); so the few plugins that can hold an id are known beforehand, and two of them
-that both do are always noticed.
+Each is imported, checked and asked for its specs on its own: whatever one does wrong is written down as a
+``BrokenPlugin``, and no other plugin notices. A plugin's name is the namespace of its ids (see ``hookspecs``); so the
+few plugins that can hold an id are known beforehand, and two of them that both do are always noticed.
 """
 
 from __future__ import annotations
@@ -11,19 +10,19 @@ from __future__ import annotations
 import importlib
 import importlib.metadata
 import traceback
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from inspect import isroutine
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from inspect import signature
+from operator import attrgetter
 from pathlib import Path
-from types import FunctionType, ModuleType
-
-import pluggy
+from types import FunctionType, MethodType
+from typing import Any
 
 from neuco_core import hookspecs
 from neuco_core.errors import DuplicateIdError, PluginError
 from neuco_core.plugins.discovery import (
     BUILTIN,
+    HOOKS,
     IN_TREE,
     NOUNS,
     PLURAL,
@@ -32,16 +31,15 @@ from neuco_core.plugins.discovery import (
     alike,
     find_in_tree,
     find_installed,
+    heads,
     inside,
     installed_entry_points,
     overlaps,
 )
-from neuco_core.plugins.guard import Interrupted, plugin_code
-from neuco_core.plugins.source import compiled_apart, run_from_source
-from neuco_core.specs import Spec
+from neuco_core.plugins.running import Interrupted, compiled_apart, plugin_code, run_from_source
+from neuco_core.specs import Origin, Spec
 
 MOST_SPECS = 10_000  # of one plugin
-HOOKS = {f"neuco_{plural}": noun for noun, plural in PLURAL.items()}
 
 
 @dataclass(frozen=True)
@@ -61,25 +59,21 @@ class Plugins:
         builtin: Iterable[str] = BUILTIN,
         entry_points: importlib.metadata.EntryPoints | None = None,
     ) -> None:
-        self._packages = packages
-        self._builtin = builtin
-        self._entry_points = entry_points
-        self._loaded: dict[Candidate, Plugin | BrokenPlugin] = {}
+        entries, unread = (entry_points, []) if entry_points is not None else installed_entry_points()
+        everything = [*find_in_tree(packages), *find_installed(entries), *unread]
+        self._unusable = [item for item in everything if isinstance(item, BrokenPlugin)]
+        found = [item for item in everything if isinstance(item, Candidate)]
+        own = [Candidate((name,), name, BUILTIN[name], name, builtin=True) for name in builtin]
+        self.candidates = (*own, *found)
+        # Overlaps are decided before any import, so that no order of loading matters.
+        self._loaded: dict[Candidate, Plugin | BrokenPlugin] = {**overlaps(found)}
         self._answers: dict[tuple[str, str], tuple[list[Spec], list[BrokenPlugin]]] = {}
-
-    @cached_property
-    def _discovered(self) -> tuple[tuple[Candidate, ...], tuple[BrokenPlugin, ...]]:
-        entries, unread = (self._entry_points, []) if self._entry_points is not None else installed_entry_points()
-        everything = [*find_in_tree(self._packages), *find_installed(entries), *unread]
-        builtin = [Candidate((name,), name, BUILTIN[name], name, builtin=True) for name in self._builtin]
-        candidates = [item for item in everything if isinstance(item, Candidate)]
-        self._loaded.update(overlaps(candidates))  # decided before any import, so that no order of loading matters
-        run_from_source(item.module for item in candidates)
-        return (*builtin, *candidates), tuple(item for item in everything if isinstance(item, BrokenPlugin))
-
-    @property
-    def candidates(self) -> tuple[Candidate, ...]:
-        return self._discovered[0]
+        # The places of plugins by the names that their ids begin with; neuco's own have any.
+        self._namespaces: dict[str, list[int]] = {}
+        for place, candidate in enumerate(self.candidates):
+            for name in ("",) if candidate.builtin else candidate.names:
+                self._namespaces.setdefault(alike(name), []).append(place)
+        run_from_source(item.module for item in found)
 
     def load(self, candidate: Candidate) -> Plugin | BrokenPlugin:
         """Import one plugin and collect its specs; never raises for what the plugin does wrong."""
@@ -87,58 +81,43 @@ class Plugins:
             self._loaded[candidate] = _load(candidate)
         return self._loaded[candidate]
 
-    def find(self, noun: str, ref: str) -> Spec | None:
+    def find(self, noun: str, ref: str, *, any_spelling: bool = False) -> Spec | None:
         """The spec with this id, in its newest version or, as ``id@2``, in that one.
 
-        Imports only the plugins that may hold it.
+        Imports only the plugins that may hold it. In ``any_spelling``: whoever has it so, the id is taken.
         """
         spec_id, at, version = ref.partition("@")
         specs, broken = self._alike(noun, spec_id)
-        specs = [spec for spec in specs if spec.id == spec_id and (not at or version == str(_version(spec)))]
+        specs = [spec for spec in specs if any_spelling or spec.id == spec_id]
+        specs = [spec for spec in specs if not at or version == str(spec.version)]
         if not specs and broken:
-            raise _cannot_load(noun, spec_id, broken[0])
-        return max(specs, key=_version, default=None)
-
-    def find_alike(self, noun: str, spec_id: str) -> Spec | None:
-        """A spec with this id in any spelling: whoever it is, the id is taken."""
-        specs, broken = self._alike(noun, spec_id)
-        if not specs and broken:
-            raise _cannot_load(noun, spec_id, broken[0])
-        return max(specs, key=_version, default=None)
+            first = broken[0]
+            kind = DuplicateIdError if first.stage == "duplicate" else PluginError
+            failed = "failed to import" if first.stage == "import" else "is broken"
+            what = f"{noun} {spec_id!r} cannot be loaded: its plugin {first.name!r} {failed}: {first.error}"
+            raise kind(what, where=first.file or first.source, hint="Run `neuco plugins`")
+        return max(specs, key=attrgetter("version"), default=None)
 
     def versions(self, noun: str, ref: str) -> list[str]:
         """All versions of an id, as ``id@1``, ``id@2``."""
         specs, _ = self._alike(noun, ref.partition("@")[0])
-        return [f"{spec.id}@{_version(spec)}" for spec in sorted(specs, key=_version)]
+        return [f"{spec.id}@{spec.version}" for spec in sorted(specs, key=attrgetter("version"))]
 
     def _alike(self, noun: str, spec_id: str) -> tuple[list[Spec], list[BrokenPlugin]]:
         """All versions of an id in any spelling, and the broken plugins that may hold it; looked up once."""
-        place = noun, alike(spec_id)
-        if place not in self._answers:
-            results = [self.load(item) for item in self._holders(*place)]
+        asked = noun, alike(spec_id)
+        if asked not in self._answers:
+            # By the namespaces that the id lies in: no look-up walks over all plugins.
+            places = {place for head in ("", *heads(spec_id)) for place in self._namespaces.get(head, ())}
+            holders = [self.candidates[place] for place in sorted(places)]
+            results = [self.load(holder) for holder in holders if noun in holder.nouns]
             # In any spelling: of two that differ only in - and _, neither may be taken.
             registered = [pair for item in results if isinstance(item, Plugin) for pair in item.specs]
-            specs = [spec for kind, spec in registered if kind == noun and alike(spec.id) == alike(spec_id)]
-            if _disputed(specs):
-                raise duplicate(noun, specs)
-            self._answers[place] = specs, [item for item in results if isinstance(item, BrokenPlugin)]
-        return self._answers[place]
-
-    def _holders(self, noun: str, spec_id: str) -> list[Candidate]:
-        """The plugins that may hold an id, by the namespaces that it lies in: no look-up walks over all of them."""
-        words = alike(spec_id).split("_")
-        heads = ["", *("_".join(words[:count]) for count in range(1, len(words) + 1))]
-        places = {place: item for head in heads for place, item in self._namespaces.get(head, ())}
-        return [places[place] for place in sorted(places) if noun in places[place].nouns]
-
-    @cached_property
-    def _namespaces(self) -> dict[str, list[tuple[int, Candidate]]]:
-        """Plugins with their places among all, by the names that their ids begin with; neuco's own have any."""
-        by_name: dict[str, list[tuple[int, Candidate]]] = {}
-        for place, candidate in enumerate(self.candidates):
-            for name in ("",) if candidate.builtin else candidate.names:
-                by_name.setdefault(alike(name), []).append((place, candidate))
-        return by_name
+            specs = [spec for kind, spec in registered if (kind, alike(spec.id)) == asked]
+            if (error := dispute(noun, specs)) is not None:
+                raise error
+            self._answers[asked] = specs, [item for item in results if isinstance(item, BrokenPlugin)]
+        return self._answers[asked]
 
     def collect(self, noun: str) -> tuple[dict[str, Spec], list[BrokenPlugin]]:
         """The newest spec of each id, and the broken plugins. An id that is registered twice counts as broken.
@@ -147,53 +126,36 @@ class Plugins:
         """
         plugins, broken = self.survey(noun)
         by_id: dict[str, list[Spec]] = {}
-        for plugin in plugins:
-            for kind, spec in plugin.specs:
-                if kind == noun:
-                    by_id.setdefault(alike(spec.id), []).append(spec)
+        for kind, spec in (pair for plugin in plugins for pair in plugin.specs):
+            if kind == noun:
+                by_id.setdefault(alike(spec.id), []).append(spec)
+        newest = []
         for specs in by_id.values():
-            if _disputed(specs):
-                broken.append(BrokenPlugin(specs[0].id, _sources(specs), "duplicate", str(duplicate(noun, specs))))
-        newest = (max(specs, key=_version) for specs in by_id.values() if not _disputed(specs))
-        return {spec.id: spec for spec in sorted(newest, key=lambda spec: spec.id)}, broken
+            if (error := dispute(noun, specs)) is not None:
+                broken.append(BrokenPlugin(specs[0].id, str(error.where), "duplicate", str(error)))
+            else:
+                newest.append(max(specs, key=attrgetter("version")))
+        return {spec.id: spec for spec in sorted(newest, key=attrgetter("id"))}, broken
 
     def survey(self, noun: str | None = None) -> tuple[list[Plugin], list[BrokenPlugin]]:
         """Every plugin that can be used, imported, and everything that cannot; or only those that may bring a noun."""
         results = [self.load(candidate) for candidate in self.candidates if noun is None or noun in candidate.nouns]
-        broken = [*self._discovered[1], *(item for item in results if isinstance(item, BrokenPlugin))]
+        broken = [*self._unusable, *(item for item in results if isinstance(item, BrokenPlugin))]
         return [item for item in results if isinstance(item, Plugin)], broken
 
 
-def _version(spec: Spec) -> int:
-    """Only tasks, methods and datasets have versions; of anything else there is one."""
-    return int(getattr(spec, "version", 1))
-
-
-def _disputed(specs: Sequence[Spec]) -> bool:
-    """Whether an id is registered twice: versions of it may stand side by side, but only in one plugin."""
+def dispute(noun: str, specs: Sequence[Spec]) -> DuplicateIdError | None:
+    """The error if an id is registered twice: versions of it may stand side by side, but only in one plugin."""
     homes = {(spec.id, spec.origin) for spec in specs}
-    return len(homes) > 1 or len({_version(spec) for spec in specs}) < len(specs)
-
-
-def duplicate(noun: str, specs: Sequence[Spec]) -> DuplicateIdError:
+    if len(homes) <= 1 and len({spec.version for spec in specs}) == len(specs):
+        return None
     ids = sorted({spec.id for spec in specs})
     differ = f"{noun}s {' and '.join(map(repr, ids))} differ only in - and _, which are one id"
     return DuplicateIdError(
         differ if len(ids) > 1 else f"{noun} {ids[0]!r} is registered {len(specs)} times",
-        where=_sources(specs),
+        where=" and ".join(str(spec.origin) for spec in specs),
         hint="Rename one of them or remove its plugin",
     )
-
-
-def _cannot_load(noun: str, spec_id: str, broken: BrokenPlugin) -> PluginError:
-    kind = DuplicateIdError if broken.stage == "duplicate" else PluginError
-    failed = "failed to import" if broken.stage == "import" else "is broken"
-    what = f"{noun} {spec_id!r} cannot be loaded: its plugin {broken.name!r} {failed}: {broken.error}"
-    return kind(what, where=broken.file or broken.source, hint="Run `neuco plugins`")
-
-
-def _sources(specs: Sequence[Spec]) -> str:
-    return " and ".join(str(spec.origin) for spec in specs)
 
 
 def say(error: BaseException) -> str:
@@ -218,6 +180,7 @@ class _Misfit(Exception):
 
 def _load(candidate: Candidate) -> Plugin | BrokenPlugin:
     stage = "import"
+    origin = candidate.origin()
     try:
         with plugin_code(), compiled_apart():
             entry = candidate.entry_point
@@ -225,87 +188,76 @@ def _load(candidate: Candidate) -> Plugin | BrokenPlugin:
             stage = "register"
             hooks = hooks_of(module)
             stage = "collect"
-            specs = tuple(_collect(candidate, hooks))
+            return Plugin(candidate, tuple(_collect(candidate, origin, hooks)))
     except _Misfit as error:
-        return BrokenPlugin(candidate.name, str(candidate.origin()), error.stage, str(error), error.file)
+        return BrokenPlugin(candidate.name, str(origin), error.stage, str(error), error.file)
     except Interrupted as error:
         doing = "imported" if stage == "import" else "asked what it registers"
-        raise Interrupted(f"while plugin {candidate.name!r} ({candidate.origin()}) was being {doing}") from error
+        raise Interrupted(f"while plugin {candidate.name!r} ({origin}) was being {doing}") from error
     except BaseException as error:  # also SystemExit, KeyboardInterrupt, and what test tools raise to skip a module
-        text = say(error)
-        return BrokenPlugin(candidate.name, str(candidate.origin()), stage, text, _place(error, candidate))
-    return Plugin(candidate, specs)
+        return BrokenPlugin(candidate.name, str(origin), stage, say(error), _place(error, candidate))
 
 
-def hooks_of(module: ModuleType) -> dict[str, tuple[pluggy.HookCaller, str]]:
+def hooks_of(module: Any) -> dict[str, tuple[Callable[[], object], str]]:
     """The hooks that a module implements, each with the place of its implementation."""
-    manager = pluggy.PluginManager(hookspecs.PROJECT)
-    manager.add_hookspecs(hookspecs)
-    manager.register(module)
-    manager.check_pending()
-    for name in vars(hookspecs):
+    hooks: dict[str, tuple[Callable[[], object], str]] = {}
+    for name in dir(module):
         function = getattr(module, name, None)
-        # pluggy passes over a function without the mark, and what it would register would be missed by nobody.
-        if name.startswith("neuco_") and isroutine(function) and manager.parse_hookimpl_opts(module, name) is None:
-            raise _Misfit(f"{name} is a hook without @hookimpl: add it", _code_place(function))
-    callers = manager.get_hookcallers(module) or []
-    if not callers:
+        marked = hasattr(function, "implements_hook")
+        if not isinstance(function, FunctionType | MethodType) or not (marked or name in HOOKS):
+            continue
+        place = f"{function.__code__.co_filename}:{function.__code__.co_firstlineno}"
+        if not marked:  # what it would register would be missed by nobody
+            raise _Misfit(f"{name} is a hook without @hookimpl: add it", place)
+        if name not in HOOKS:
+            raise _Misfit(f"{name} is marked with @hookimpl and is no hook; hooks are {', '.join(HOOKS)}", place)
+        if arguments := signature(function).parameters:
+            raise _Misfit(f"{name} is called without arguments; it has {', '.join(arguments)}", place)
+        hooks[name] = function, place
+    if not hooks:
         file = str(getattr(module, "__file__", None) or module)
         raise _Misfit("no function with @hookimpl, so nothing is registered", file)
-    return {caller.name: (caller, _code_place(caller.get_hookimpls()[0].function)) for caller in callers}
+    return hooks
 
 
-def _collect(candidate: Candidate, hooks: dict[str, tuple[pluggy.HookCaller, str]]) -> Iterator[tuple[str, Spec]]:
+def _collect(
+    candidate: Candidate, origin: Origin, hooks: dict[str, tuple[Callable[[], object], str]]
+) -> Iterator[tuple[str, Spec]]:
     seen: set[tuple[str, str, int]] = set()
-    for hook, (caller, place) in hooks.items():
+    for hook, (function, place) in hooks.items():
         noun = HOOKS[hook]
+        wanted = NOUNS[noun]
         if noun not in candidate.nouns:
             if candidate.entry_point is None:
                 raise _Misfit(f"implements {hook}, which a plugin in this folder may not; see hookspecs", place)
             raise _Misfit(f"implements {hook} without an entry point in the group neuco.{PLURAL[noun]}", place)
-        for spec in _yielded(hook, caller(), place):
-            _check(candidate, noun, spec, place)
+        registered = function()
+        if isinstance(registered, Spec) or not isinstance(registered, Iterable):
+            raise _Misfit(f"{hook} must yield specs, not {type(registered).__name__}", place)
+        for spec in registered:
+            # A subclass could leave out the checks that every spec goes through when it is made.
+            if type(spec) is not wanted:
+                raise _Misfit(f"{hook} must yield {wanted.__name__}, not {type(spec).__name__}", place)
+            if not candidate.builtin and not any(inside(spec.id, name) for name in candidate.names):
+                names = " or ".join(map(repr, candidate.names))
+                rule = "an id is the plugin's name, or starts with it and '_'"
+                raise _Misfit(f"{noun} {spec.id!r} is outside the plugin {names}: {rule}", place)
             if len(seen) == MOST_SPECS:
                 raise _Misfit(f"registers more than {MOST_SPECS} specs: does {hook} ever end?", place)
-            if (noun, spec.id, _version(spec)) in seen:
+            if (noun, spec.id, spec.version) in seen:
                 raise _Misfit(f"{noun} {spec.id!r} is registered twice by {place}", place, "duplicate")
-            seen.add((noun, spec.id, _version(spec)))
-            yield noun, spec.stamped(candidate.origin())
-
-
-def _yielded(hook: str, results: list[object], place: str) -> Iterator[Spec]:
-    for result in results:
-        if isinstance(result, Spec) or not isinstance(result, Iterable):
-            raise _Misfit(f"{hook} must yield specs, not {type(result).__name__}", place)
-        yield from result
-
-
-def _check(candidate: Candidate, noun: str, spec: object, place: str) -> None:
-    wanted = NOUNS[noun]
-    # A subclass could leave out the checks that every spec goes through when it is made.
-    if type(spec) is not wanted:
-        raise _Misfit(f"neuco_{PLURAL[noun]} must yield {wanted.__name__}, not {type(spec).__name__}", place)
-    if not candidate.builtin and not any(inside(spec.id, name) for name in candidate.names):
-        names = " or ".join(repr(name) for name in candidate.names)
-        text = (
-            f"{noun} {spec.id!r} is outside the plugin {names}: an id is the plugin's name, or starts with it and '_'"
-        )
-        raise _Misfit(text, place)
+            seen.add((noun, spec.id, spec.version))
+            yield noun, replace(spec, origin=origin)
 
 
 def _place(error: BaseException, candidate: Candidate) -> str:
     """The last line of the plugin's own that the error went through."""
     if isinstance(error, SyntaxError) and error.filename:
         return f"{error.filename}:{error.lineno}"
-    machinery = (*(str(Path(str(m.__file__)).parent) for m in (hookspecs, pluggy, importlib)), "<frozen")
+    machinery = (*(str(Path(str(m.__file__)).parent) for m in (hookspecs, importlib)), "<frozen")
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith(machinery)]
     if not frames:
         return candidate.source
     folder = Path(frames[0].filename).parent
     last = [frame for frame in frames if folder in Path(frame.filename).parents][-1]
     return f"{last.filename}:{last.lineno}"
-
-
-def _code_place(function: object) -> str:
-    code = function.__code__ if isinstance(function, FunctionType) else None
-    return f"{code.co_filename}:{code.co_firstlineno}" if code else repr(function)

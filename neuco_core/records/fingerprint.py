@@ -280,7 +280,7 @@ class Present:
                 other = next(iter(self._identities.values()), None)
                 self._identities[record.protocol] = Identity(load_protocol(record.protocol), other)
             identity = self._identities[record.protocol]
-            taken = None if record.registered else catalog().plugins.find_alike("method", record.method)
+            taken = None if record.registered else catalog().plugins.find("method", record.method, any_spelling=True)
             if taken is not None:
                 return f"made from a file, but {taken.id!r} is a registered method now"
             method, task = self._method(record), load_task(f"{record.task}@{record.task_version}")

@@ -95,7 +95,7 @@ def examples(ids: Collection[str], labelled: Collection[str]) -> str:
 def method_id(path: Path) -> str:
     """An id from a file's name that no registered method has."""
     name = re.sub(r"[^a-z0-9]+", "-", path.stem.lower()).strip("-")[:50] or "embeddings"
-    return name if catalog().plugins.find_alike("method", name) is None else f"{name}-file"
+    return name if catalog().plugins.find("method", name, any_spelling=True) is None else f"{name}-file"
 
 
 def free_names(paths: Iterable[Path], name: str = "", taken: Collection[str] = ()) -> dict[Path, str]:
@@ -112,7 +112,7 @@ def free_names(paths: Iterable[Path], name: str = "", taken: Collection[str] = (
 
 def file_method(path: Path, name: str, datasets: Sequence[str]) -> Method:
     """A file as a method of this run, by a name that no registered one has."""
-    taken = catalog().plugins.find_alike("method", name)
+    taken = catalog().plugins.find("method", name, any_spelling=True)
     if taken is not None:
         raise UsageError(f"there is a method {taken.id!r} already", where=taken.origin, hint="Choose another --name")
     data = path.read_bytes()

@@ -38,7 +38,7 @@ from neuco_core.fetch.fetch import fetch
 from neuco_core.paths import PACKAGE
 from neuco_core.plugins.catalog import catalog, load_dataset, load_method, load_task
 from neuco_core.plugins.code_key import StandIn
-from neuco_core.plugins.source import compiled_apart, run_from_source
+from neuco_core.plugins.running import compiled_apart, run_from_source
 from neuco_core.runs.labels import shared_labels
 from neuco_core.runs.messages import (
     Call,

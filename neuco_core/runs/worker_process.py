@@ -20,7 +20,7 @@ import msgspec
 import psutil
 
 from neuco_core.env import switched_on
-from neuco_core.plugins.source import new_scratch
+from neuco_core.plugins.running import new_scratch
 from neuco_core.runs.messages import (
     GIGABYTE,
     EmbeddingKey,

@@ -15,8 +15,8 @@ import numpy as np
 from neuco_core.errors import DataError, NeucoError, UsageError
 from neuco_core.fetch.fetch import fetch, find_pin
 from neuco_core.fetch.links import linked_file
-from neuco_core.plugins.guard import Interrupted, plugin_code
 from neuco_core.plugins.loading import say
+from neuco_core.plugins.running import Interrupted, plugin_code
 from neuco_core.specs import KINDS, PARTS
 from neuco_core.tables import csv as _csv
 from neuco_core.text import Brief

@@ -62,7 +62,7 @@ def test_everything_else_is_refused_with_its_line(tmp_path: Path, line: str, mes
 
 def test_a_user_is_told_what_installs_it(tmp_path: Path) -> None:
     path = lock(tmp_path, f"numpy=={metadata.version('numpy')} --hash=sha256:{SHA}\n")
-    method = Method(id="m", encoder=print).stamped(Origin("m", str(tmp_path)))
+    method = Method(id="m", encoder=print, origin=Origin("m", str(tmp_path)))
     check_packages(method)
     lock(tmp_path, f"no-such-pack==1.0 --hash=sha256:{SHA}\nnumpy==1.0 --hash=sha256:{SHA}\n")
     with pytest.raises(DependencyError) as caught:

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from neuco_core.errors import DuplicateIdError, PluginError, UnknownIdError
-from neuco_core.plugins.guard import Interrupted
 from neuco_core.plugins.loading import Plugins
+from neuco_core.plugins.running import Interrupted
 from neuco_core.specs import Task
 from tests.command import Said, neuco, python
 from tests.plugins.helpers import ONE, Tree
@@ -43,7 +43,7 @@ def test_forks_and_other_threads_may_end_the_process(tree: Tree) -> None:
     assert list(tree.catalog().all(Task)) == ["forks"]
     (tree.folder.parent / "waits.py").write_text("import time\ntime.sleep(60)\n")
     code = (
-        "import os, threading\nfrom neuco_core.plugins.guard import plugin_code\n"
+        "import os, threading\nfrom neuco_core.plugins.running import plugin_code\n"
         "threading.Timer(0.05, lambda: os._exit(9)).start()\n"
         "with plugin_code():\n    import waits\n"
     )

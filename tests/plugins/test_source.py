@@ -12,7 +12,7 @@ from tests.command import Said, python
 
 LOAD = """
 import sys
-from neuco_core.plugins.source import run_from_source
+from neuco_core.plugins.running import run_from_source
 run_from_source(["outside.plugin:hooks", "lone"])
 import outside.plugin, outside.deep.inner, lone, beside, {last}
 print(outside.plugin.SIZE, outside.deep.inner.SIZE, lone.SIZE, beside.SIZE)
@@ -52,7 +52,7 @@ def test_forged_bytecode_is_run_by_python_and_not_by_neuco(forged: Path) -> None
 
 
 def test_in_a_worker_what_people_edit_is_run_from_source(forged: Path) -> None:
-    code = "from neuco_core.plugins.source import run_from_source\nrun_from_source(everywhere=True)\n"
+    code = "from neuco_core.plugins.running import run_from_source\nrun_from_source(everywhere=True)\n"
     installed = forged / "site-packages" / "library.py"
     forge(installed)
     code += f"import sys; sys.path.append({str(installed.parent)!r})\nimport elsewhere, library\n"
@@ -69,7 +69,7 @@ def test_a_module_without_source_is_refused(forged: Path) -> None:
 
 NUMBA = """
 import os, sys
-from neuco_core.plugins.source import compiled_apart
+from neuco_core.plugins.running import compiled_apart
 sys.path.insert(0, sys.argv[1])
 with compiled_apart():
     import stretched

@@ -16,7 +16,7 @@ from tests.command import python
 # Modules that import others of neuco where they are used, and why.
 LAZY = {
     "neuco_core/__init__.py": "public names are imported when they are used",
-    "neuco_core/specs/content.py": "specs are listed without numpy; their conveniences lead up",
+    "neuco_core/specs.py": "specs are listed without numpy; their conveniences lead up",
     "neuco_core/pytest_plugin.py": "pytest loads it wherever neuco is installed",
     "neuco_core/testing.py": "an encoder can be tried without pytest and the contract",
     "neuco_core/tables/embeddings.py": "Parquet, and files of others, are rarely read",
@@ -80,7 +80,7 @@ def test_neuco_has_no_other_name() -> None:
 
 
 def test_importing_neuco_imports_nothing_heavy() -> None:
-    done = python("-c", "import neuco, sys; print([m for m in ('numpy', 'click', 'pluggy') if m in sys.modules])")
+    done = python("-c", "import neuco, sys; print([m for m in ('numpy', 'click', 'msgspec') if m in sys.modules])")
     assert done.out == "[]\n"
 
 
@@ -93,5 +93,5 @@ def test_tasks_are_listed_in_a_few_times_what_their_two_libraries_take_to_import
         code = f"import resource, subprocess; subprocess.run({[sys.executable, *args]!r}, stdout=-3); {usage}"
         return min(float(python("-c", code).out) for _ in range(5))
 
-    least = seconds("-c", "import click, pluggy")
+    least = seconds("-c", "import click, msgspec")
     assert seconds("-m", "neuco_core.cli", "tasks") <= 6 * least

@@ -1,13 +1,25 @@
-"""What plugins bring: datasets, tasks with their labels, and methods that make embeddings."""
+"""The nouns, as frozen values that are checked when they are made.
 
+Only msgspec is imported: plugins are imported to list them, and listing must stay quick. Whatever needs numpy or the
+network (``Task.labels``, ``Method.embeddings``, ``Dataset.open``) imports it when it is called.
+
+Functions of what content is scored, ranked, run and shown with may be given by name, ``"package.module:function"``:
+then listing a plugin imports nothing of it.
+"""
+
+# No `from __future__ import annotations`: the types of fields are read when a spec is made (see ``fields``).
+import importlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any
+from urllib.parse import urlsplit
 
+import msgspec
 from msgspec import Meta
 
 from neuco_core.fields import (
     FUNCTION,
+    Checked,
     Count,
     Flag,
     Function,
@@ -16,15 +28,15 @@ from neuco_core.fields import (
     Number,
     OptionalId,
     Params,
+    Sha256,
     Share,
     Size,
+    Target,
     Text,
     bounds,
-    check_fields,
     choice,
     wrong,
 )
-from neuco_core.specs.base import Content, Remote
 
 if TYPE_CHECKING:
     import xarray
@@ -32,6 +44,108 @@ if TYPE_CHECKING:
     from neuco_core.cubes.cubes import CubeSource
     from neuco_core.tables.embeddings import Embeddings
     from neuco_core.tables.labels import Labels
+
+SCHEMES = ("https", "http", "hf", "s3", "file", "pkg")
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a spec came from; stamped by the plugin manager, never by the plugin."""
+
+    plugin: str
+    source: str
+    distribution: str = ""
+    version: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.distribution} {self.version} ({self.source})" if self.distribution else self.source
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spec(Checked):
+    """What every registered noun has: an id, words for people, and where it came from."""
+
+    id: Id
+    title: Text = ""
+    description: Text = ""
+    origin: Origin | None = field(default=None, compare=False, repr=False)
+    version = 1  # only content and suites have others
+
+
+@dataclass(frozen=True, kw_only=True)
+class Content(Spec):
+    """A spec that brings content of its own: it has a version, rights, tags."""
+
+    version: Count = 1
+    license: Text = ""
+    citation: Text = ""
+    tags: Names = ()
+
+    @property
+    def label(self) -> str:
+        """The name in keys and tables: ``x@2``, and of version 1 the id alone."""
+        return versioned_id(self.id, self.version)
+
+
+def versioned_id(spec_id: str, version: int) -> str:
+    return spec_id if version == 1 else f"{spec_id}@{version}"
+
+
+def exact(label: str) -> str:
+    """A label for a look-up: of version 1, too, since the id alone would give the newest."""
+    return label if "@" in label else f"{label}@1"
+
+
+@dataclass(frozen=True)
+class Remote(Checked):
+    """A file somewhere, and the sha256 that says which file it is.
+
+    ``sha256=None`` means that nobody has verified it yet ("unpinned"): it can be listed, not loaded.
+    Schemes: ``https://``, ``http://``, ``hf://datasets/owner/name@revision/path``, ``s3://bucket/key``
+    (with ``?versionId=…``), ``file:///path``, and ``pkg://package/path`` for a file inside a Python package.
+    """
+
+    url: Text
+    sha256: Sha256 | None = None
+    size: Size | None = None
+    mirrors: Names = ()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for url in self.urls:
+            try:
+                known = urlsplit(url).scheme in SCHEMES
+            except ValueError:
+                known = False
+            if not known or not url.partition("://")[2]:
+                raise wrong(self, "url", url, "an address that starts with " + ", ".join(f"{s}://" for s in SCHEMES))
+
+    @property
+    def pinned(self) -> bool:
+        return self.sha256 is not None
+
+    @property
+    def urls(self) -> tuple[str, ...]:
+        """The address and its mirrors, in the order they are tried."""
+        return (self.url, *self.mirrors)
+
+
+def resolve(target: Callable[..., Any] | str) -> Any:
+    """What a name such as ``"package.module:function"`` stands for; a function stands for itself."""
+    if not isinstance(target, str):
+        return target
+    module, _, attribute = target.partition(":")
+    return getattr(importlib.import_module(module), attribute)
+
+
+def to_json(value: object) -> Any:
+    """A spec as plain JSON values; a function is shown by its name."""
+    return msgspec.to_builtins(value, enc_hook=_shown)
+
+
+def _shown(function: Any) -> str:
+    return f"{getattr(function, '__module__', '?')}:{getattr(function, '__qualname__', type(function).__name__)}"
+
 
 KINDS = ("regression", "classification", "multilabel")
 PARTS = ("train", "test")  # what a task's split column says
@@ -45,7 +159,7 @@ DEFAULT_METRIC = {"regression": "r2", "classification": "f1", "multilabel": "ave
 
 
 @dataclass(frozen=True, kw_only=True)
-class Baseline:
+class Baseline(Checked):
     """The score that a known method should reach: the mean over the splits, and the tolerance."""
 
     method: Id
@@ -53,9 +167,6 @@ class Baseline:
     tolerance: Share
     protocol: Text = "neuco-2025"
     source: Text = ""
-
-    def __post_init__(self) -> None:
-        check_fields(self)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -204,3 +315,135 @@ class Method(Content):
         from neuco_core.encode.run import method_embeddings
 
         return method_embeddings(self, dataset, params)
+
+
+ONE_LABEL = KINDS[:2]  # what a metric or probe is for that does not say
+PLACES = ("board", "method", "task")
+Kinds = Annotated[tuple[Annotated[str, choice(KINDS)], ...], Meta(description="some of " + ", ".join(KINDS))]
+_VERSIONS = "a mapping with at least one task: task ids mapped to versions of at least 1"
+Versions = Annotated[Mapping[Id, Count], Meta(min_length=1, description=_VERSIONS)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Metric(Spec):
+    """``function(truth, prediction) -> float``; predictions of a classification are probabilities by class.
+
+    For ``multilabel``, truth is 0 and 1, (n, labels), and a prediction above one half says that a label is there.
+    """
+
+    function: Target
+    kinds: Kinds = ONE_LABEL
+    greater_is_better: Flag = True
+    lower: Number | None = None
+    upper: Number | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Probe(Spec):
+    """``factory(protocol) -> probe``; what a probe must offer is in ``neuco_core.scoring.probes``."""
+
+    factory: Target
+    kinds: Kinds = ONE_LABEL
+    requires: Names = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Splitter(Spec):
+    """``function(n, protocol, groups) -> list of (train, test)`` index arrays.
+
+    One that ``needs_split`` is given, in the place of groups, the part that the task names for each sample.
+    """
+
+    function: Target
+    needs_groups: Flag = False
+    needs_split: Flag = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Engine(Spec):
+    """``factory(address, jobs) -> engine``; what an engine must offer is ``EngineLike`` in ``neuco_core.runs.engine``.
+
+    ``--engine ID`` gives no address (None), ``--engine ID://ADDRESS`` what stands behind the slashes.
+    """
+
+    factory: Target
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoardKind(Spec):
+    """``rank(cells, **options) -> Ranked``: how the cells of a suite become a ranking (see ``neuco_core.boards``).
+
+    ``options`` are the kind's options with their defaults; a suite, or whoever shows its board, may set others.
+    """
+
+    rank: Target
+    options: Params = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Suite(Spec):
+    """A frozen list of task versions that are compared together; its board is of a ``kind``, with its ``options``.
+
+    A ``living`` suite is not frozen: the catalogue makes it of all tasks of a dataset.
+    """
+
+    tasks: Versions
+    protocol: Text = "neuco-2025"
+    version: Count = 1
+    kind: Id = "neuco"
+    options: Params = field(default_factory=dict)
+    living: Flag = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Command(Spec):
+    """A command of ``neuco``: a click command, or its name. ``title`` is its line in ``neuco --help``."""
+
+    command: Target
+
+
+@dataclass(frozen=True, kw_only=True)
+class Check(Spec):
+    """One point of the contract: what it ``asks``, why, and what to do if it is broken.
+
+    ``run(subject)`` returns a few words, or raises (see ``neuco_core.contract.contract``). ``noun`` is what it looks
+    at: a task, a method, a dataset, or something else that ``find(name)`` finds by what a user names; it returns an
+    object with ``noun`` and ``id``, or ``None``.
+    """
+
+    noun: Id
+    asks: Text
+    reason: Text
+    cure: Text
+    run: Target
+    find: Target | None = None
+    essential: Flag = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Panel(Spec):
+    """A tab of a board's page, or a section of the page of a method or a task, as ``about`` says.
+
+    ``data(page)`` gets what the board's pages show (``neuco_core.site.page_data.PageData``), and the id of the method
+    or task as second argument. It returns what the ``template`` needs, or ``None``: then nothing is shown. A template
+    is jinja2, a file of the package as ``"package:file.html"`` or its text; all values are escaped, and ``ui`` has
+    the site's macros.
+    """
+
+    data: Target
+    template: Text
+    about: Annotated[str, choice(PLACES)] = "board"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PublishedSource(Spec):
+    """``boards(registry)`` returns boards that others have published, each with its source; none is an empty list."""
+
+    boards: Target
+
+
+@dataclass(frozen=True, kw_only=True)
+class CellSource(Spec):
+    """``fill(board)`` returns ``ExtraCells``: values for empty cells of a board, marked, and never ranked."""
+
+    fill: Target

@@ -1,29 +1,89 @@
-"""Plugins run from their source: never from bytecode or machine code that an earlier process left behind.
+"""How the code of plugins runs: whatever it raises or ends is an error with the plugin's name, and always from source.
 
-A ``.pyc`` file is believed if two numbers in it match the source's time and size, and numba's cache looks at one file
-of several. So what they hold may be older than the source, or forged, while the key of the code is made from the
-source. Code of plugins is therefore compiled anew in every process, and numba keeps its machine code in a folder that
-begins empty and ends with the process.
+The first is for plugins that are broken. One that means harm can still end the process, e.g. from C: where its author
+is not trusted, it runs in the sandbox of ``ci``.
+
+From source: never from bytecode or machine code that an earlier process left behind. A ``.pyc`` file is believed if
+two numbers in it match the source's time and size, and numba's cache looks at one file of several. So what they hold
+may be older than the source, or forged, while the key of the code is made from the source. Code of plugins is
+therefore compiled anew in every process, and numba keeps its machine code in a folder that begins empty and ends with
+the process.
 """
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
+import signal
 import sys
+import tempfile
+import threading
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from functools import cache
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, SourceFileLoader, SourcelessFileLoader
 from pathlib import Path, PurePath
-from types import CodeType, ModuleType
-from typing import Any
+from types import CodeType, FrameType, ModuleType
+from typing import Any, NoReturn
 
 # Trusted as the interpreter is, if they lie beside this one: the kernel takes 12 s to compile.
 OWN = ("neuco_core", "neuco_extensions")
 FOLDER = Path(__file__).resolve().parents[2]
 NUMBA = "NUMBA_CACHE_DIR"
 INSTALLED = {"site-packages", "dist-packages"}  # only pip writes there, and compiles what it wrote
+
+
+class Interrupted(KeyboardInterrupt):
+    """The user's interrupt. A plain ``KeyboardInterrupt`` out of plugin code was raised by that code itself."""
+
+
+@contextmanager
+def plugin_code() -> Iterator[None]:
+    """Run code of a plugin: what it prints goes to stderr, since stdout may be JSON that a program reads from us."""
+    with _telling_interrupts(), _no_exit(), redirect_stdout(sys.stderr):
+        yield
+
+
+@contextmanager
+def _telling_interrupts() -> Iterator[None]:
+    # Python allows handlers in the main thread only; in others no signal raises anything.
+    main = threading.current_thread() is threading.main_thread()
+    if not main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield
+        return
+    signal.signal(signal.SIGINT, _interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> NoReturn:
+    raise Interrupted
+
+
+@contextmanager
+def _no_exit() -> Iterator[None]:
+    """Let ``os._exit`` raise: a command that ends without a word and with exit code 0 looks like a success."""
+    leave, here = os._exit, (threading.get_ident(), os.getpid())
+
+    def refuse(status: int) -> NoReturn:
+        if here != (threading.get_ident(), os.getpid()):
+            leave(status)  # the child of a fork, or a thread that watches over this process
+        raise RuntimeError(f"it calls os._exit({status}), which would end the whole process")
+
+    modules = (os, sys.modules[os.name])  # os takes the function over from posix or nt
+    for module in modules:
+        module._exit = refuse  # type: ignore[attr-defined]
+    try:
+        yield
+    finally:
+        for module in modules:
+            module._exit = leave  # type: ignore[attr-defined]
+        if os.getpid() != here[1]:
+            leave(1)  # a fork that was left running would go on as a second neuco
 
 
 class SourceLoader(SourceFileLoader):
@@ -54,26 +114,23 @@ class SourceFinder(MetaPathFinder):
         others: Iterable[Any] = (item for item in sys.meta_path if item is not self and hasattr(item, "find_spec"))
         specs: Iterator[ModuleSpec | None] = (item.find_spec(name, path, target) for item in others)
         spec = next((spec for spec in specs if spec is not None), None)
-        if spec is None or spec.origin is None or not self._is_plugins(root, spec):
+        if spec is None or spec.origin is None:
             return spec
-        if root in self.roots and name == root and spec.submodule_search_locations is None:
-            self.folders.add(PurePath(spec.origin).parent)
+        file = PurePath(spec.origin)
+        if root in OWN and FOLDER / root in file.parents:
+            return spec
+        lone = name == root and spec.submodule_search_locations is None
+        if root in self.roots and lone:
+            self.folders.add(file.parent)
+        beside = lone and file.parent in self.folders
+        if not (root in self.roots or beside or (self.everywhere and INSTALLED.isdisjoint(file.parts))):
+            return spec
         if isinstance(spec.loader, SourcelessFileLoader):
             text = f"{name} is compiled and has no source; expected a .py file"
             raise ImportError(text, name=name, path=spec.origin)  # noqa: TRY004 - no module can be had
         if type(spec.loader) is SourceFileLoader:  # others, such as pytest's, know what they do
             spec.loader = SourceLoader(name, spec.origin)
         return spec
-
-    def _is_plugins(self, root: str, spec: ModuleSpec) -> bool:
-        origin = str(spec.origin)
-        if root in OWN and FOLDER / root in PurePath(origin).parents:
-            return False
-        if root in self.roots:
-            return True
-        if "." not in spec.name and spec.submodule_search_locations is None and PurePath(origin).parent in self.folders:
-            return True
-        return self.everywhere and not INSTALLED & set(PurePath(origin).parts)
 
 
 _finder = SourceFinder()
@@ -107,16 +164,11 @@ def compiled_apart(folder: str = "") -> Iterator[None]:
 
 def new_scratch() -> str:
     """A folder that is not made yet, since few plugins use numba; nobody can guess its name and be there first."""
-    import tempfile
-
     return str(PurePath(tempfile.gettempdir(), f"neuco-{os.urandom(16).hex()}"))
 
 
 @cache
 def _own_scratch() -> str:
-    import atexit
-    import shutil
-
     folder = new_scratch()
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder
