@@ -11,7 +11,7 @@ import socket
 import threading
 import time
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qs
@@ -86,11 +86,11 @@ class EvalAI:
         self._socket.bind(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
         routes = [
-            Route("/api/jobs/challenge/queues/{queue}/", self._receive),
-            Route("/api/jobs/queues/{queue}/", self._delete, methods=["POST"]),
-            Route("/api/jobs/submission/{number:int}", self._submission),
-            Route("/api/challenges/challenge/phase/{number:int}/", self._phase),
-            Route(f"/api/jobs/challenge/{CHALLENGE}/update_submission/", self._update, methods=["PUT", "PATCH"]),
+            self._route("/api/jobs/challenge/queues/{queue}/", self._receive),
+            self._route("/api/jobs/queues/{queue}/", self._delete, "POST"),
+            self._route("/api/jobs/submission/{number:int}", self._submission),
+            self._route("/api/challenges/challenge/phase/{number:int}/", self._phase),
+            self._route(f"/api/jobs/challenge/{CHALLENGE}/update_submission/", self._update, "PUT", "PATCH"),
             Route("/media/submission_{number:int}/{rest:path}", self._file),
             Route("/private/{rest:path}", self._trap),
         ]
@@ -107,28 +107,30 @@ class EvalAI:
         self._thread.join(10)
         self._socket.close()
 
-    async def _look(self, request: Request) -> tuple[dict[str, str], Response | None, str]:
-        """The fields of a request, the answer if it is refused at once, and a fault that comes after the deed."""
-        body = (await request.body()).decode()
-        self.requests.append((time.monotonic(), request.method, request.url.path, body))
-        fields = {key: values[0] for key, values in parse_qs(body, keep_blank_values=True).items()}
-        if request.headers.get("authorization") != f"Bearer {TOKEN}":
-            return fields, JSONResponse({"detail": "Invalid token."}, 401), ""
-        for fault in self.faults:
-            method, part, what = fault
-            if method == request.method and part in request.url.path:
-                self.faults.remove(fault)
-                if what == "429":
-                    return fields, JSONResponse({"detail": "throttled"}, 429, {"Retry-After": "1"}), ""
-                if what == "500":
-                    return fields, PlainTextResponse("<h1>Server Error</h1>", 500), ""
-                return fields, None, what
-        return fields, None, ""
+    def _route(self, path: str, answer: Callable[[Request, dict[str, str]], Response], *methods: str) -> Route:
+        """For those who have the token: what was asked is kept, and a fault may come in place of the answer."""
 
-    async def _receive(self, request: Request) -> Response:
-        _, refused, _ = await self._look(request)
-        if refused:
-            return refused
+        async def asked(request: Request) -> Response:
+            body = (await request.body()).decode()
+            self.requests.append((time.monotonic(), request.method, request.url.path, body))
+            fields = {key: values[0] for key, values in parse_qs(body, keep_blank_values=True).items()}
+            if request.headers.get("authorization") != f"Bearer {TOKEN}":
+                return JSONResponse({"detail": "Invalid token."}, 401)
+            for fault in self.faults:
+                method, part, what = fault
+                if method == request.method and part in request.url.path:
+                    self.faults.remove(fault)
+                    if what == "429":
+                        return JSONResponse({"detail": "throttled"}, 429, {"Retry-After": "1"})
+                    if what == "500":
+                        return PlainTextResponse("<h1>Server Error</h1>", 500)
+                    answer(request, fields)
+                    return PlainTextResponse("upstream timed out", 504)
+            return answer(request, fields)
+
+        return Route(path, asked, methods=methods or ("GET",))
+
+    def _receive(self, request: Request, fields: dict[str, str]) -> Response:
         now = time.monotonic()
         for message in self.queues.get(request.path_params["queue"], []):
             if message.hidden_until <= now:
@@ -137,10 +139,7 @@ class EvalAI:
                 return JSONResponse({"body": message.body, "receipt_handle": message.receipt})
         return JSONResponse({"body": None, "receipt_handle": None})
 
-    async def _delete(self, request: Request) -> Response:
-        fields, refused, _ = await self._look(request)
-        if refused:
-            return refused
+    def _delete(self, request: Request, fields: dict[str, str]) -> Response:
         queue = self.queues.get(request.path_params["queue"], [])
         for message in queue:
             if message.receipt == fields["receipt_handle"]:
@@ -148,19 +147,14 @@ class EvalAI:
                 return JSONResponse({"success": "Message deleted successfully"})
         return JSONResponse({"error": "The receipt handle has expired"}, 400)
 
-    async def _submission(self, request: Request) -> Response:
-        _, refused, _ = await self._look(request)
+    def _submission(self, request: Request, fields: dict[str, str]) -> Response:
         state = self.submissions.get(request.path_params["number"])
-        return refused or (JSONResponse(state) if state else JSONResponse({"error": "does not exist"}, 404))
+        return JSONResponse(state) if state else JSONResponse({"error": "does not exist"}, 404)
 
-    async def _phase(self, request: Request) -> Response:
-        _, refused, _ = await self._look(request)
-        return refused or JSONResponse({"codename": PHASES[request.path_params["number"]]})
+    def _phase(self, request: Request, fields: dict[str, str]) -> Response:
+        return JSONResponse({"codename": PHASES[request.path_params["number"]]})
 
-    async def _update(self, request: Request) -> Response:
-        fields, refused, after = await self._look(request)
-        if refused:
-            return refused
+    def _update(self, request: Request, fields: dict[str, str]) -> Response:
         state = self.submissions[int(fields["submission"])]
         state["status"] = fields["submission_status"].lower()
         if request.method == "PATCH":
@@ -173,8 +167,6 @@ class EvalAI:
                     state["status"] = "running"
                     return JSONResponse({"error": "Following metrics are missing"}, 400)
                 self.board.append((state["id"], line["accuracies"]))
-        if after == "lost":
-            return PlainTextResponse("upstream timed out", 504)
         return JSONResponse({"success": "Submission result has been successfully updated"})
 
     async def _file(self, request: Request) -> Response:
@@ -184,19 +176,17 @@ class EvalAI:
         if way == "once-500":
             self.ways[number] = ""
             return PlainTextResponse("", 500)
-        if way in ("elsewhere", "local"):
-            host = "127.0.0.1" if way == "local" else "localhost"
-            port = self.url.rpartition(":")[2]
-            return RedirectResponse(f"http://{host}:{port}/private/{number}")
-        if way == "loop":
-            return RedirectResponse(str(request.url))
-        if way == "gone":
-            return PlainTextResponse("", 404)
-        if way == "huge":
-            return Response(content, headers={"Content-Length": str(10**12)})
         if way in ("slow", "endless"):
             return StreamingResponse(self._stream(way))
-        return Response(content)
+        port = self.url.rpartition(":")[2]
+        answers = {
+            "elsewhere": RedirectResponse(f"http://localhost:{port}/private/{number}"),
+            "local": RedirectResponse(f"http://127.0.0.1:{port}/private/{number}"),
+            "loop": RedirectResponse(str(request.url)),
+            "gone": PlainTextResponse("", 404),
+            "huge": Response(content, headers={"Content-Length": str(10**12)}),
+        }
+        return answers.get(way) or Response(content)
 
     async def _stream(self, way: str) -> AsyncIterator[bytes]:
         while not self._server.should_exit:
