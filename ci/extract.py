@@ -1,10 +1,12 @@
-"""From untrusted plugins to data: labels, cubes and embeddings, each made inside a sandbox of the plugin's own.
+"""From untrusted plugins to data: labels, cubes, embeddings and the results of tests, each from a sandbox of its own.
 
 An encoder learns from the dataset in its order, under names that keep that order, because what it learns may depend on
 it. It then encodes the same samples shuffled, under names that say nothing: what it knows of names and places is of no
 use. Names, shuffling and noise are made outside, where no contributed code can look.
 
-Arrays and tables from a sandbox are measured before they are read or parsed.
+Arrays and tables from a sandbox are measured before they are read or parsed. Contributed tests share their process with
+pytest, so they can write the file of results themselves: they help the contributor and the reviewer, and no score
+depends on them.
 """
 
 from __future__ import annotations
@@ -18,23 +20,29 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 
 from ci.inside import write_json
 from ci.plugin_sandbox import COPY, CUBES, SAMPLES, PluginData, PluginSandbox
-from ci.stub_tree import LARGEST_IDS, declared_sources, read_json
+from ci.sandbox import OUT, TREE, Ran
+from ci.stub_tree import LARGEST, LARGEST_IDS, declared_sources, read_json
+from neuco_core.contract.contract import Status
 from neuco_core.contract.repeatability import disagreement, some_rows, with_noise
 from neuco_core.encode.encoder import check_bands
 from neuco_core.errors import DataError, UnpinnedError
 from neuco_core.fetch.fetch import fetch, find_pin
 from neuco_core.fetch.links import dataset_root
 from neuco_core.specs import Dataset, Method, Task
+from neuco_core.text import one_line
 
 MOST_IDS = 1_000_000  # samples of one dataset
 LARGEST_TABLE = 200_000_000  # bytes
 MOST_CELLS = 250_000_000  # of one array: 2 GB as doubles
 MOST_TABLE_CELLS = 20_000_000  # parsed, each takes up to a hundred bytes
+# Plugins of pytest that come with packages of neuco's: loading them takes four times as long as pytest itself.
+UNUSED = ("-p", "no:zarr", "-p", "no:hypothesispytest")
 BATCHES = (64, 5)  # a contributed encoder must give the same for both
 
 
@@ -227,3 +235,43 @@ def sorted_names(ids: Sequence[str]) -> list[str]:
     """Names that say nothing but their order when sorted, by which an encoder may learn."""
     renamed = dict(zip(sorted(ids), sorted(new_names(len(ids))), strict=True))
     return [renamed[name] for name in ids]
+
+
+def judge_tests(ran: Ran, out: Path) -> tuple[Status, str, str]:
+    """Status, words and cure."""
+    counts = dict.fromkeys(("tests", "failures", "errors", "skipped"), 0)
+    path = out / "tests.xml"
+    try:
+        if path.stat().st_size <= LARGEST:
+            suite = ElementTree.parse(path).getroot().find("testsuite")  # noqa: S314 - expat bounds the entities
+            counts = {name: int(suite.get(name, "0")) for name in counts}  # type: ignore[union-attr]
+    except (OSError, ElementTree.ParseError, AttributeError, ValueError):
+        pass
+    failed = counts["failures"] + counts["errors"]
+    passed = counts["tests"] - failed - counts["skipped"]
+    detail = f"{passed} passed, {failed} failed, {counts['skipped']} skipped"
+    if ran.ok and passed > 0 and not failed:
+        return "ok", detail, ""
+    if ran.status not in ("ok", "failed"):
+        return "failed", f"stopped at the limit of {ran.status}; {detail}", "Make the tests smaller"
+    if not counts["tests"]:
+        last = " ".join(ran.output.split())[-300:] or "nothing was printed"
+        return "failed", f"no tests were collected: {last}", "A test is a function named test_…"
+    lines = [line for line in ran.output.splitlines() if line.startswith(("FAILED", "ERROR", "E  "))]
+    return "failed", f"{detail}: {one_line(' | '.join(lines), 1500)}", "Run `python -m pytest` on the plugin's tests"
+
+
+def run_tests(boxes: PluginSandbox, plugin: PluginData) -> None:
+    """All tests of a plugin, also those beside ``test.py``.
+
+    The project's own pytest settings do not apply: the plugin may come from any project.
+    """
+    if not (plugin.folder / "test.py").is_file():
+        plugin.say("tests", "failed", "there is no test.py", "Write one; `neuco new` does")
+        return
+    paths = [path for name in ("test.py", "test_*.py") for path in plugin.folder.rglob(name) if path.is_file()]
+    files = sorted(f"{TREE}/{plugin.touched.folder}/{path.relative_to(plugin.folder)}" for path in paths)
+    options = ("-q", "-p", "no:cacheprovider", "--import-mode=importlib", "-c", "/dev/null", *UNUSED)
+    places = (f"--junitxml={OUT}/tests.xml", f"--rootdir={TREE}")
+    ran, out = boxes.run(plugin, "tests", "-m", "pytest", *options, *places, *files)
+    plugin.say("tests", *judge_tests(ran, out))

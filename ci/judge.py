@@ -15,10 +15,9 @@ import msgspec
 
 from ci.changed import TREES, Changes, changed, frozen_suites
 from ci.describe import describe, describe_all
-from ci.extract import array_header, fetch_sources, make_cubes, make_labels
+from ci.extract import array_header, fetch_sources, make_cubes, make_labels, run_tests
 from ci.git import check_out
 from ci.plugin_sandbox import OVER, PINS, PluginData, PluginSandbox, plugin_folders
-from ci.plugin_tests import run_tests, test_everything
 from ci.report import LARGEST, MOST_FINDINGS, MOST_RECORDS, WAITING, Report, cut
 from ci.rules import (
     MOST_PLUGINS,
@@ -117,9 +116,6 @@ class Judge:
                 self.cards.add(folder)
         self._compare(changes, before, after, mine)
         try:
-            if changes.core and not (changes.plugins or changes.only_data):
-                limits, warm = self.boxes.within(self.boxes.limits), self.boxes.warm_for(self.head)
-                self.findings += test_everything(self.head, self.scratch, limits, warm)
             return mine, self._score(changes.head, after, present)
         except Exception as error:
             self._say("evaluate", "failed", str(error) or type(error).__name__, HELP)

@@ -37,7 +37,6 @@ PINS = "registry/pins.json"
 KEPT = "kept"  # a plugin that the pull request does not touch
 COMPILING = Limits(seconds=300)
 KERNELS = ("neuco_core/scoring/kernel.py", "neuco_core/tables/csv_kernel.py")
-COMPILED = (*KERNELS, "neuco_core/plugins/compiled.py")  # with what says how
 
 
 @dataclass
@@ -162,14 +161,6 @@ class PluginSandbox:
         """The compiled kernels, for a step that may need them."""
         return {WARM: warm_folder(self._core(), self.within(COMPILING), self.tell)}
 
-    def warm_for(self, tree: Path) -> dict[str, Path]:
-        """The same for another checkout, if all that is compiled is as it is on main: main's own code compiled it."""
-        pairs = [(tree / name, self.base / name) for name in COMPILED]
-        if not all(theirs.is_file() and theirs.read_bytes() == mains.read_bytes() for theirs, mains in pairs):
-            return {}
-        forget_times(tree)
-        return self.warm()
-
     def run(self, plugin: PluginData, step: str, *arguments: str, **read: Path) -> tuple[sandbox.Ran, Path]:
         """Run Python on a plugin; ``read`` are further folders that it sees, by their place without the slash."""
         out = self.scratch / "out" / plugin.touched.how / plugin.touched.folder / step
@@ -237,17 +228,11 @@ def copy_main(base: Path, target: Path, registry: Iterable[str]) -> None:
     for package in TREES:
         (target / package).mkdir(parents=True)
         (target / package / "__init__.py").touch()
-    forget_times(target)
-
-
-def forget_times(tree: Path) -> None:
-    """The compiler of the kernels goes by the time of their files, and every checkout gives them another.
-
-    Without, what was compiled once serves every checkout with the same text.
-    """
     for name in KERNELS:
-        if (tree / name).is_file():
-            os.utime(tree / name, (0, 0))
+        # Their compiler goes by the time of a file, and every checkout gives it another: without, what was compiled
+        # once would not serve every checkout with the same text.
+        if (target / name).is_file():
+            os.utime(target / name, (0, 0))
 
 
 def warm_folder(core: Path, limits: Limits, tell: Callable[[str], None]) -> Path:

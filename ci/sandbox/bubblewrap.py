@@ -6,6 +6,7 @@ import contextlib
 import ctypes
 import functools
 import json
+import os
 import platform
 import resource
 import shutil
@@ -19,8 +20,8 @@ from typing import IO
 
 import psutil
 
-from ci.sandbox import cgroup, enter, seccomp
-from ci.sandbox.limits import OUT, TREE, Limits, SandboxError, Started, end
+from ci.sandbox import enter, seccomp
+from ci.sandbox.limits import OUT, TREE, Limits, SandboxError, Started, cgroup_parent, end, opened_cgroup
 
 SMALL, TMP = 1 << 26, 1 << 30  # bytes of /dev/shm and of /tmp
 SLACK = 1 << 20  # so that a run that is over its limit of bytes can be told from one that is just within
@@ -75,7 +76,7 @@ def protections() -> dict[str, bool]:
     return {
         "seccomp filter": bool(seccomp.program()),
         "no nested user namespaces": set(NO_NESTING) <= set(command()),
-        "limits by cgroup": cgroup.parent() is not None,
+        "limits by cgroup": cgroup_parent() is not None,
     }
 
 
@@ -91,7 +92,7 @@ def start(
     mounts += ["--remount-ro", "/", "--chdir", TREE if has_tree else "/"]
     python = [sys.executable, "-I", "-S", "-c", Path(enter.__file__).read_text(encoding="utf-8")]
     ours, theirs = socket.socketpair()
-    with ours, theirs, _filter() as (extra, descriptors), cgroup.opened(limits) as group:
+    with ours, theirs, _filter() as (extra, descriptors), opened_cgroup(limits) as group:
         whole = [*command(), *extra, *mounts, *python, str(theirs.fileno()), json.dumps(limits.inner_walls())]
 
         def prepare() -> None:
@@ -122,6 +123,8 @@ def start(
             yield started
         finally:
             end(started)
+            for folder in started.folders:
+                os.close(folder)
 
 
 def label_folders() -> list[str]:

@@ -1,28 +1,30 @@
-"""What the code may use, and the watch: twenty looks a second, and the end of all processes at a limit."""
+"""What the code may use, and the watch: twenty looks a second, and the end of all processes at a limit.
+
+Where we may make a control group (version 2) for a run, the kernel itself holds the limits. It is made beside our own
+group, which is allowed to root, and on a desktop to the user of the session.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import re
+import secrets
 import signal
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import psutil
 
 from neuco_core.errors import DependencyError
 
-if TYPE_CHECKING:
-    from ci.sandbox.cgroup import Cgroup
-
 # What the code sees. WARM: compiled kernels, copied to where their compiler looks.
 TREE, OUT, WARM = "/tree", "/out", "/warm"
 ROUND = 0.05  # seconds between two looks
 ENDING = 30  # seconds that the kernel may take to end processes that were killed
+CGROUPS = Path("/sys/fs/cgroup")
 
 
 class SandboxError(DependencyError):
@@ -58,6 +60,66 @@ class Limits:
         return {"RLIMIT_NOFILE": 1024, **({"RLIMIT_NPROC": 2 * self.threads} if release >= (5, 14) else {})}
 
 
+@dataclass(frozen=True)
+class Cgroup:
+    """A group of processes; its folder is how the kernel is told and asked."""
+
+    folder: Path
+
+    def enter(self) -> None:
+        """For the new process: everything that it starts is inside, too."""
+        (self.folder / "cgroup.procs").write_text("0", encoding="ascii")
+
+    def over(self) -> str:
+        """The limit that the kernel had to enforce, if any."""
+        if self._count("memory.events", "oom_kill"):
+            return "memory"
+        return "processes" if self._count("pids.events", "max") else ""
+
+    def _count(self, file: str, name: str) -> int:
+        lines = (self.folder / file).read_text(encoding="ascii").splitlines()
+        return next((int(line.split()[1]) for line in lines if line.split()[0] == name), 0)
+
+
+def cgroup_parent() -> Path | None:
+    """The folder in which we may make groups that have limits."""
+    try:
+        entries = Path("/proc/self/cgroup").read_text(encoding="utf-8").splitlines()
+        (group,) = [entry.removeprefix("0::") for entry in entries if entry.startswith("0::")]
+        folder = (CGROUPS / group.lstrip("/")).parent if group != "/" else CGROUPS
+        enabled = set((folder / "cgroup.subtree_control").read_text(encoding="ascii").split())
+    except (OSError, ValueError):
+        return None
+    # Moving a process needs this right in the group above both.
+    return folder if enabled >= {"memory", "pids"} and os.access(folder / "cgroup.procs", os.W_OK) else None
+
+
+@contextlib.contextmanager
+def opened_cgroup(limits: Limits) -> Iterator[Cgroup | None]:
+    """A new group, or none where that is impossible; whatever is still in it is killed at the end."""
+    above = cgroup_parent()
+    if above is None:
+        yield None
+        return
+    folder = above / f"neuco-{secrets.token_hex(8)}"
+    folder.mkdir()
+    try:
+        settings = {"memory.max": limits.memory, "memory.swap.max": 0, "pids.max": limits.threads}
+        for name, value in settings.items():
+            if (folder / name).exists():  # without swap there is no limit for it
+                (folder / name).write_text(str(value), encoding="ascii")
+        yield Cgroup(folder)
+    finally:
+        until = time.monotonic() + ENDING
+        while folder.exists() and time.monotonic() < until:  # killed processes leave a group a little later
+            with contextlib.suppress(OSError):
+                (folder / "cgroup.kill").write_text("1", encoding="ascii")
+            try:
+                folder.rmdir()
+            except OSError:
+                time.sleep(ROUND)
+
+
 @dataclass
 class Started:
     """A running process. ``folders`` are open: the results and all others that it can write, which are in memory.
@@ -70,10 +132,6 @@ class Started:
     first: list[psutil.Process] = field(default_factory=list)
     group: Cgroup | None = None
     ended: bool = False
-
-    def close(self) -> None:
-        for folder in self.folders:
-            os.close(folder)
 
 
 def watch(started: Started, limits: Limits) -> str:

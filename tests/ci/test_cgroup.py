@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from ci.sandbox import cgroup
+from ci.sandbox.limits import cgroup_parent
 from tests.ci.helpers import ROOT
 from tests.ci.test_sandbox import need_bubblewrap
 
@@ -30,7 +30,8 @@ import sys
 sys.path.insert(0, {root!r})
 from pathlib import Path
 from ci import sandbox
-from ci.sandbox import Limits, cgroup
+from ci.sandbox import Limits
+from ci.sandbox.limits import cgroup_parent
 sys.modules['ci.sandbox.limits'].ROUND = 3
 hoard = "hoard = [bytearray(b'x') * (8 << 20) for _ in range(12)]"
 forks = "import os, time\\nfor _ in range(50):\\n    os.fork() or (time.sleep(9), os._exit(0))"
@@ -38,7 +39,7 @@ for code in ("print(1)", hoard, forks):
     limits = Limits(seconds=60, memory=64 << 20, processes=8)
     ran = sandbox.run(("-c", code + "\\nprint('done')"), read={{}}, out=Path(sys.argv[1]) / "out", limits=limits)
     print("ran:", ran.status, "done" in ran.output)
-print("left:", len(list(cgroup.parent().glob("neuco-*"))))
+print("left:", len(list(cgroup_parent().glob("neuco-*"))))
 """
 
 
@@ -49,7 +50,7 @@ def test_a_control_group_holds_memory_and_processes(tmp_path: Path) -> None:
     init.write_text(INIT.format(root=ROOT, python=sys.executable, script=script))
     init.chmod(0o755)
     command = [sys.executable, str(script), str(tmp_path)]
-    if cgroup.parent() is None:
+    if cgroup_parent() is None:
         kernel = shutil.which("linux.uml")
         if kernel is None:
             # Justified: ordinary users of most machines have no right to control groups, and CI is one of them.

@@ -17,13 +17,14 @@ from ci.extract import (
     MOST_TABLE_CELLS,
     EncodingJob,
     check_cubes,
+    judge_tests,
     make_embeddings,
     read_array,
     read_table,
+    run_tests,
 )
 from ci.inside import write_json
 from ci.plugin_sandbox import PluginData, PluginSandbox, limit
-from ci.plugin_tests import judge, run_tests
 from ci.sandbox import Limits, Ran
 from ci.stub_tree import LARGEST_IDS, read_json
 from neuco_core.contract.repeatability import some_rows
@@ -198,7 +199,7 @@ def test_contributed_tests_count_only_if_they_ran_and_passed(
 ) -> None:
     if counts:
         (tmp_path / "tests.xml").write_text(XML.format(*counts))
-    verdict, detail, _ = judge(Ran(status, 0, "E  assert no"), tmp_path)
+    verdict, detail, _ = judge_tests(Ran(status, 0, "E  assert no"), tmp_path)
     assert (verdict, message in detail) == ("failed" if message else "ok", True), detail
 
 

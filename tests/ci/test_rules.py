@@ -219,7 +219,7 @@ PLUGINS = (Touched("neuco_methods", "plain", "added"),)
     ("changes", "check", "status", "message"),
     [
         (files(plugins=PLUGINS, core=("neuco_core/errors.py",)), "core", "failed", "1 core files beside plugins"),
-        (files(core=("scripts/neuco_tasks/x/evil.py",)), "core", "ok", "the tests of all plugins are run"),
+        (files(core=("scripts/neuco_tasks/x/evil.py",)), "core", "ok", "with the tests of all plugins"),
         (files(core=("registry/pins.json",)), "core", "ok", "no code changes"),
         (files(other=("docs/new.md",)), "nothing", "ok", "no plugin is touched, 1 other files are"),
         (files(), "nothing", "failed", "no plugin is touched, 0 other files are"),

@@ -19,8 +19,7 @@ import pytest
 
 from ci import sandbox
 from ci.__main__ import sandbox_warnings
-from ci.sandbox import Limits, Ran, SandboxError
-from ci.sandbox.results import take
+from ci.sandbox import Limits, Ran, SandboxError, take
 from tests.parts import missing
 
 LIMITS = Limits(seconds=60, memory=600 << 20, processes=20, file_size=1 << 20, written=3 << 20, files=200)
@@ -178,7 +177,7 @@ def test_a_limit_ends_a_run(tmp_path: Path, code: str, status: str) -> None:
 def taken(folder: Path, out: Path) -> tuple[bool, str]:
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        return take([descriptor], out, 200, 1 << 20)
+        return take([descriptor], out, Limits(files=200, written=1 << 20))
     finally:
         os.close(descriptor)
 

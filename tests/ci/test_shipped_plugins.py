@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from ci.changed import TREES
+from ci.extract import run_tests
 from ci.plugin_sandbox import PluginSandbox
-from ci.plugin_tests import run_tests
 from ci.sandbox import Limits
 from neuco_core.errors import DataError
 from tests.ci.helpers import ROOT

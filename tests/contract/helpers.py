@@ -18,7 +18,7 @@ import numpy as np
 
 import neuco_methods
 import neuco_tasks
-from ci.plugin_tests import UNUSED
+from ci.extract import UNUSED
 from neuco_core.plugins.catalog import catalog
 from neuco_core.plugins.discovery import extended
 from tests import command
