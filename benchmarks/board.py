@@ -24,7 +24,7 @@ import numpy as np
 from neuco_core.boards.cells import from_records
 from neuco_core.boards.model import plain
 from neuco_core.boards.stats.uncertainty import REPLICATES, TaskScores
-from neuco_core.jsonio import dump
+from neuco_core.files import dump
 from neuco_core.records.store import read_all, write_records
 from neuco_core.site.page_data import PageData
 from neuco_core.site.write import write_site

@@ -16,7 +16,7 @@ os.environ["ATEN_CPU_CAPABILITY"] = "default"  # read when torch is imported
 import torch
 
 from neuco_core import Method, list_methods, list_tasks, load_protocol, score
-from neuco_core.paths import registry_dir
+from neuco_core.env import registry_dir
 from neuco_core.records.store import find_record
 
 PROTOCOL = "ridge"

@@ -18,8 +18,7 @@ from ci.changed import TREES
 from ci.plugin_sandbox import CODE, PINS, PluginData, PluginSandbox, copy_main
 from ci.stub_tree import NOUNS, declared_sources, read_rows, spec_of, write_stub
 from neuco_core.errors import DataError, NeucoError
-from neuco_core.files import read_limited
-from neuco_core.jsonio import dump
+from neuco_core.files import dump, read_limited
 from neuco_core.plugins.discovery import inside
 
 CATALOG = "registry/catalog.json"

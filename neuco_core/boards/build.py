@@ -12,7 +12,7 @@ import msgspec
 from neuco_core.boards.cells import Cells, fold, from_records
 from neuco_core.boards.model import Board, BoardSuite, Ranked, number, rounded
 from neuco_core.errors import DataError, NeucoError, PluginError, UsageError
-from neuco_core.jsonio import digest
+from neuco_core.files import digest
 from neuco_core.plugins.catalog import load_board
 from neuco_core.specs import resolve
 

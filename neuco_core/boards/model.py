@@ -15,7 +15,7 @@ from msgspec import Meta, Struct
 
 from neuco_core.errors import DataError
 from neuco_core.fields import ID
-from neuco_core.jsonio import read_strictly
+from neuco_core.files import read_strictly
 
 SCHEMA = 2
 LARGEST_FILE = 64_000_000

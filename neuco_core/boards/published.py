@@ -26,8 +26,8 @@ from neuco_core.boards.model import (
     read_part,
     unique,
 )
+from neuco_core.env import layers
 from neuco_core.errors import DataError
-from neuco_core.paths import layers
 from neuco_core.plugins.catalog import catalog
 from neuco_core.specs import PublishedSource, resolve
 

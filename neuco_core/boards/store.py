@@ -8,10 +8,9 @@ from typing import Any
 
 from neuco_core.boards.diff import changes
 from neuco_core.boards.model import SCHEMA, Board, plain, read_part
+from neuco_core.env import layers
 from neuco_core.errors import DataError
-from neuco_core.files import write_atomic
-from neuco_core.jsonio import dump
-from neuco_core.paths import layers
+from neuco_core.files import dump, write_atomic
 from neuco_core.records.store import unwritable
 from neuco_core.text import counted
 

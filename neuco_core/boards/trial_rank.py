@@ -13,9 +13,8 @@ from msgspec.structs import replace as replace_fields
 from neuco_core.boards.formatting import RANK, show
 from neuco_core.boards.from_registry import current
 from neuco_core.boards.model import Board, BoardRow
-from neuco_core.env import available_cores
+from neuco_core.env import available_cores, registry_dir
 from neuco_core.errors import NeucoError, UnknownIdError, UsageError
-from neuco_core.paths import registry_dir
 from neuco_core.plugins.catalog import Catalog, load_protocol
 from neuco_core.records.model import Record
 from neuco_core.records.store import read_all

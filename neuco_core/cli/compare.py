@@ -10,7 +10,7 @@ import click
 from neuco_core.cli.options import choose, prompt_interrupt, protocol_options, task_options
 from neuco_core.cli.output import clean, echo_json, json_option, say, table, warn
 from neuco_core.errors import ScoreError
-from neuco_core.jsonio import jsonable
+from neuco_core.files import jsonable
 from neuco_core.progress import show_progress
 from neuco_core.protocol import Protocol
 from neuco_core.scoring.leaks import columns_used

@@ -13,9 +13,10 @@ from textwrap import shorten
 import click
 from packaging.requirements import Requirement
 
-from neuco_core import __version__, paths
+from neuco_core import __version__
 from neuco_core.cli import shadowed_commands
 from neuco_core.cli.output import echo_json, json_option, table
+from neuco_core.env import PACKAGE, layers, registry_dir
 from neuco_core.errors import NeucoError
 from neuco_core.fetch.cache import cache_dir
 from neuco_core.fetch.fetch import read_pins, shipped_pins, user_pins
@@ -44,9 +45,9 @@ def doctor(now: bool, as_json: bool) -> None:
 
 
 def _environment() -> Iterator[Row]:
-    yield "neuco", "ok", f"{__version__} in {paths.PACKAGE.parent}"
+    yield "neuco", "ok", f"{__version__} in {PACKAGE.parent}"
     yield "python", "ok", f"{platform.python_version()} on {platform.platform()}"
-    registry = paths.layers(paths.registry_dir())
+    registry = layers(registry_dir())
     suites = any((layer / "suites").is_dir() for layer in registry)
     yield "registry", "ok" if suites else "failed", " over ".join(map(str, registry))
     yield _attempt("cache", lambda: f"{cache_dir()}{'' if cache_dir().exists() else ' (created on first use)'}")

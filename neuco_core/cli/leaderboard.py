@@ -19,9 +19,9 @@ from neuco_core.boards.trial_rank import rank_on
 from neuco_core.cli.options import ids_of
 from neuco_core.cli.output import clean, echo_json, json_option, say, table, warn_of_suites
 from neuco_core.cli.score_show import describe
+from neuco_core.env import layers, registry_dir
 from neuco_core.errors import DataError, NeucoError, UnknownIdError, UsageError
 from neuco_core.files import write_atomic
-from neuco_core.paths import layers, registry_dir
 from neuco_core.plugins.catalog import catalog
 from neuco_core.specs import Suite
 from neuco_core.text import common_prefix, counted

@@ -29,10 +29,9 @@ from neuco_core.cli.options import (
 )
 from neuco_core.cli.output import clean, warn
 from neuco_core.cli.score_show import Answer, AnswerForm, answer_form, answer_options, describe, describe_plans
-from neuco_core.env import available_cores
+from neuco_core.env import available_cores, registry_dir
 from neuco_core.errors import ScoreError, UsageError
 from neuco_core.fields import ID
-from neuco_core.paths import registry_dir
 from neuco_core.plugins.catalog import list_methods
 from neuco_core.progress import show_progress
 from neuco_core.records.model import Record

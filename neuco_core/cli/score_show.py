@@ -14,9 +14,9 @@ import click
 
 from neuco_core.cli.options import together
 from neuco_core.cli.output import clean, echo_data, echo_json, json_text, only_data, say, table
+from neuco_core.env import registry_dir
 from neuco_core.errors import UsageError
 from neuco_core.files import write_atomic
-from neuco_core.paths import registry_dir
 from neuco_core.records.model import Record
 from neuco_core.runs.plan import STATES, Plan
 from neuco_core.runs.preview import Preview

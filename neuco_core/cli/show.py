@@ -15,10 +15,10 @@ import click
 
 from neuco_core.cli.options import ids_of
 from neuco_core.cli.output import clean, echo_json, json_option
+from neuco_core.env import registry_dir
 from neuco_core.errors import NeucoError, UnknownIdError
 from neuco_core.fetch.fetch import cached, find_pin, is_local
 from neuco_core.fetch.links import linked_file
-from neuco_core.paths import registry_dir
 from neuco_core.plugins.catalog import PROTOCOLS, catalog, list_tasks, load_task, task_protocol
 from neuco_core.plugins.discovery import NOUNS
 from neuco_core.records.model import Record

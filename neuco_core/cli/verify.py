@@ -9,9 +9,8 @@ import click
 
 from neuco_core.cli.options import engine_option, ids_of, jobs_option
 from neuco_core.cli.output import clean, echo_json, json_option, table
-from neuco_core.env import available_cores
+from neuco_core.env import available_cores, registry_dir
 from neuco_core.errors import DataError, ScoreError, UnknownIdError
-from neuco_core.paths import registry_dir
 from neuco_core.plugins.catalog import list_tasks, load_method, load_protocol, load_task, name_of, task_protocol
 from neuco_core.records.model import Record
 from neuco_core.records.store import read_all, read_method, records_file

@@ -21,11 +21,11 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from neuco_core.contract.checks import check_citation, check_license
 from neuco_core.contract.contract import Broken
+from neuco_core.env import checkout
 from neuco_core.errors import UsageError
 from neuco_core.fetch.fetch import fetch_unverified
 from neuco_core.fields import ID
 from neuco_core.files import LARGEST_DATA
-from neuco_core.paths import checkout
 from neuco_core.plugins.catalog import catalog
 from neuco_core.specs import Remote
 

@@ -16,12 +16,12 @@ from pathlib import Path, PurePosixPath
 from typing import Literal
 from urllib.parse import unquote, urlsplit
 
-from neuco_core import paths
+from neuco_core.env import checkout, layers, registry_dir
 from neuco_core.errors import ChecksumError, DataError, FetchError, NeucoError, OfflineError, UnpinnedError
 from neuco_core.fetch import cache
 from neuco_core.fetch.transfer import Settings, download, shown
 from neuco_core.fields import SHA256
-from neuco_core.jsonio import read_strictly
+from neuco_core.files import read_strictly
 from neuco_core.specs import Dataset, Method, Remote, Task
 
 LARGEST = 10_000_000  # bytes of a file of pins
@@ -195,7 +195,7 @@ def verify(path: Path, pin: Pin, name: str) -> None:
 
 def shipped_pins() -> Path:
     """The pins of the registry, which comes with neuco."""
-    return paths.layers(paths.registry_dir())[-1] / "pins.json"
+    return layers(registry_dir())[-1] / "pins.json"
 
 
 def user_pins() -> Path:
@@ -206,7 +206,7 @@ def user_pins() -> Path:
 
 def pins_file() -> Path:
     """The file for new pins: the registry's if the user may edit it, else the user's own."""
-    own_registry = paths.checkout() is not None or os.environ.get("NEUCO_REGISTRY")
+    own_registry = checkout() is not None or os.environ.get("NEUCO_REGISTRY")
     return shipped_pins() if own_registry and not os.environ.get("NEUCO_PINS") else user_pins()
 
 

@@ -11,7 +11,7 @@ from neuco_core.errors import DataError, UnpinnedError, UsageError
 from neuco_core.fetch.cache import config_dir, exclusive, write_json
 from neuco_core.fetch.fetch import find_pin, is_local, owner_of, verify
 from neuco_core.fields import ID
-from neuco_core.jsonio import read_strictly
+from neuco_core.files import read_strictly
 from neuco_core.specs import Remote
 
 LARGEST = 10_000_000  # bytes

@@ -10,8 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-from neuco_core import paths
-from neuco_core.env import switched_on
+from neuco_core.env import layers, registry_dir, switched_on
 from neuco_core.errors import DataError, NeucoError, PluginError, SpecError, UnknownIdError, UsageError
 from neuco_core.files import read_limited
 from neuco_core.plugins.discovery import NOUNS, BrokenPlugin
@@ -125,7 +124,7 @@ class Catalog:
         suites: dict[str, Suite] = {}
         bad: dict[str, SpecError] = {}
         files: dict[str, Path] = {}
-        for layer in reversed(paths.layers(self._registry or paths.registry_dir())):
+        for layer in reversed(layers(self._registry or registry_dir())):
             files |= {path.stem: path for path in (layer / "suites").glob("*.toml")}
         for stem in sorted(files):
             try:

@@ -23,7 +23,7 @@ from importlib.util import resolve_name
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from neuco_core.jsonio import hashed
+from neuco_core.files import hashed
 from neuco_core.plugins.discovery import IN_TREE
 from neuco_core.specs import Spec
 from neuco_core.versions import behind, component_versions, constants

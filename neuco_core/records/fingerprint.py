@@ -20,7 +20,7 @@ from neuco_core.errors import DependencyError, NeucoError, OfflineError, Unknown
 from neuco_core.fetch.cache import hash_file
 from neuco_core.fetch.fetch import require_pin
 from neuco_core.fetch.links import dataset_root, linked_file
-from neuco_core.jsonio import hashed
+from neuco_core.files import hashed
 from neuco_core.plugins.catalog import (
     catalog,
     load_dataset,

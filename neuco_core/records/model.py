@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 import msgspec
 from msgspec import Meta
 
-from neuco_core.jsonio import canonical, hashed
+from neuco_core.files import canonical, hashed
 from neuco_core.scoring.quality import summarize
 from neuco_core.specs import versioned_id
 from neuco_core.text import clean, shorten

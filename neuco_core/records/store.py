@@ -14,9 +14,9 @@ from pathlib import Path
 
 import msgspec
 
+from neuco_core.env import layers
 from neuco_core.errors import DataError, UsageError
 from neuco_core.files import read_limited, write_atomic
-from neuco_core.paths import layers
 from neuco_core.records.model import LABEL, SCHEMA, Key, Record, Sha256, problems, record_line
 from neuco_core.specs import versioned_id
 from neuco_core.text import shorten

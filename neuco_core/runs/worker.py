@@ -31,11 +31,10 @@ from neuco_core.encode.cache import open_cache
 from neuco_core.encode.encoder import full_params, open_cubes
 from neuco_core.encode.encoding import Clock, Encoding
 from neuco_core.encode.run import EncodeOptions, method_embeddings
-from neuco_core.env import show_in_debug
+from neuco_core.env import PACKAGE, show_in_debug
 from neuco_core.errors import DataError
 from neuco_core.fetch.cache import cache_dir
 from neuco_core.fetch.fetch import fetch
-from neuco_core.paths import PACKAGE
 from neuco_core.plugins.catalog import catalog, load_dataset, load_method, load_task
 from neuco_core.plugins.code_key import StandIn
 from neuco_core.plugins.running import compiled_apart, run_from_source

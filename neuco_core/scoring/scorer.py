@@ -16,7 +16,7 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from neuco_core.env import available_cores
 from neuco_core.errors import DataError, PluginError, ScoreError, UsageError
-from neuco_core.jsonio import jsonable
+from neuco_core.files import jsonable
 from neuco_core.plugins import catalog
 from neuco_core.protocol import DEFAULT_PROTOCOL, Protocol, load_protocol
 from neuco_core.scoring.metrics import Truth, confusion, finite

@@ -17,7 +17,7 @@ from neuco_core.boards.report import grid, to_csv
 from neuco_core.errors import DataError, DependencyError
 from neuco_core.fields import ID
 from neuco_core.figures import blank, check_target, png
-from neuco_core.jsonio import dump
+from neuco_core.files import dump
 from neuco_core.scoring.quality import EPSILON
 from neuco_core.site.board_page import SCRIPTS, board_page
 from neuco_core.site.cell_details import details_script, differences

@@ -12,7 +12,7 @@ import click
 from neuco_core.cli.options import prompt_interrupt
 from neuco_core.cli.output import echo_json, json_option, table
 from neuco_core.errors import ScoreError
-from neuco_core.jsonio import jsonable
+from neuco_core.files import jsonable
 from neuco_core.progress import show_progress
 from neuco_core.scoring.quality import middle, odd_splits, split_count
 from neuco_core.text import counted

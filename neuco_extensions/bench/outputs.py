@@ -19,8 +19,7 @@ import numpy as np
 
 from neuco_core.errors import UsageError
 from neuco_core.figures import Frames, blank, save
-from neuco_core.files import write_atomic
-from neuco_core.jsonio import jsonable
+from neuco_core.files import jsonable, write_atomic
 from neuco_core.scoring.scorer import Score
 from neuco_core.scoring.splits import join
 from neuco_core.tables.embeddings import Embeddings

@@ -20,8 +20,7 @@ from msgspec.structs import replace
 from neuco_core.boards.model import plain
 from neuco_core.errors import DataError, NeucoError, UsageError
 from neuco_core.fetch.cache import hash_file
-from neuco_core.files import read_limited, write_atomic
-from neuco_core.jsonio import dump
+from neuco_core.files import dump, read_limited, write_atomic
 from neuco_core.progress import Progress
 from neuco_core.records.model import Record
 from neuco_core.runs.engine import EngineLike

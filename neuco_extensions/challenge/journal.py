@@ -25,7 +25,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from filelock import FileLock, Timeout
 
 from neuco_core.errors import DataError, NeucoError, UnknownIdError, UsageError
-from neuco_core.jsonio import canonical
+from neuco_core.files import canonical
 from neuco_core.records.model import Record
 from neuco_extensions.challenge.rules import Challenge
 

@@ -21,8 +21,7 @@ from msgspec import Meta, Struct, field
 from neuco_core.errors import DataError, NeucoError, SpecError, UnknownIdError
 from neuco_core.fetch.cache import hash_file
 from neuco_core.fields import Id, Sha256
-from neuco_core.files import read_limited
-from neuco_core.jsonio import jsonable
+from neuco_core.files import jsonable, read_limited
 from neuco_core.plugins.catalog import load_task
 from neuco_core.protocol import DEFAULT_PROTOCOL, load_protocol
 from neuco_core.specs import Remote, Task

@@ -17,8 +17,7 @@ from msgspec import Struct
 
 from neuco_core.errors import DataError, UsageError
 from neuco_core.fields import Sha256
-from neuco_core.files import write_atomic
-from neuco_core.jsonio import canonical, dump, hashed, read_strictly
+from neuco_core.files import canonical, dump, hashed, read_strictly, write_atomic
 from neuco_extensions.challenge.evaluate import hidden
 from neuco_extensions.challenge.rules import Challenge
 

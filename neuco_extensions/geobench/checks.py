@@ -8,7 +8,7 @@ from pathlib import Path
 
 from neuco_core.contract.contract import Broken, Warn
 from neuco_core.contract.subjects import Subject
-from neuco_core.paths import layers, registry_dir
+from neuco_core.env import layers, registry_dir
 from neuco_core.text import counted
 from neuco_extensions.geobench.submission import (
     ABOUT,

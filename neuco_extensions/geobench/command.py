@@ -18,10 +18,9 @@ from neuco_core.boards.model import plain
 from neuco_core.boards.report import leading_cells, notes
 from neuco_core.cli.options import choose, ids_of, prompt_interrupt, split_commas, task_options
 from neuco_core.cli.output import clean, echo_json, json_option, table
+from neuco_core.env import registry_dir
 from neuco_core.errors import DataError, ScoreError, UnknownIdError, UsageError
-from neuco_core.files import write_atomic
-from neuco_core.jsonio import dump
-from neuco_core.paths import registry_dir
+from neuco_core.files import dump, write_atomic
 from neuco_core.plugins.catalog import load_protocol
 from neuco_core.progress import show_progress
 from neuco_core.runs.engine import open_engine

@@ -19,9 +19,9 @@ import msgspec
 import numpy as np
 from scipy.special import stdtrit
 
+from neuco_core.env import layers, registry_dir
 from neuco_core.errors import DataError, UnknownIdError
-from neuco_core.jsonio import read_strictly
-from neuco_core.paths import layers, registry_dir
+from neuco_core.files import read_strictly
 from neuco_extensions.geobench.facts import CAPABILITIES
 from neuco_extensions.geobench.submission import GeobenchSubmission
 

@@ -18,11 +18,10 @@ from typing import Any, Literal
 
 import msgspec
 
+from neuco_core.env import layers, registry_dir
 from neuco_core.errors import DataError, UnknownIdError
 from neuco_core.fields import ID
-from neuco_core.files import read_limited, write_atomic
-from neuco_core.jsonio import dump
-from neuco_core.paths import layers, registry_dir
+from neuco_core.files import dump, read_limited, write_atomic
 from neuco_core.text import counted
 from neuco_extensions.geobench.facts import COLUMNS, INFO, INTEGER, MODELS, TABLE, TEXT
 from neuco_extensions.geobench.folder import grouped, read_folder

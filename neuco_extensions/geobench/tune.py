@@ -14,8 +14,7 @@ import msgspec
 from msgspec.structs import replace
 
 from neuco_core.errors import DataError, NeucoError, ScoreError, UsageError
-from neuco_core.files import write_atomic
-from neuco_core.jsonio import dump, hashed, read_strictly
+from neuco_core.files import dump, hashed, read_strictly, write_atomic
 from neuco_core.plugins import catalog
 from neuco_core.protocol import load_protocol
 from neuco_core.runs.engine import EngineLike

@@ -16,8 +16,7 @@ from neuco_core.cli.leaderboard import one_board
 from neuco_core.cli.output import echo_json, json_option, say, table
 from neuco_core.env import available_cores
 from neuco_core.errors import UsageError
-from neuco_core.files import write_atomic
-from neuco_core.jsonio import dump
+from neuco_core.files import dump, write_atomic
 from neuco_core.site.write import standalone
 from neuco_core.text import common_prefix, counted
 from neuco_extensions.predict.evaluate import MODELS, CrossValidation, cross_validate, difference, side_by_side

@@ -11,10 +11,10 @@ import click
 from neuco_core.boards.model import rounded
 from neuco_core.cli.options import choose, ids_of, prompt_interrupt, protocol_options, split_commas, task_options
 from neuco_core.cli.output import echo_json, json_option, table
+from neuco_core.env import registry_dir
 from neuco_core.errors import ScoreError, UsageError
 from neuco_core.figures import check_target, save
-from neuco_core.jsonio import jsonable
-from neuco_core.paths import registry_dir
+from neuco_core.files import jsonable
 from neuco_core.plugins.catalog import load_method, load_suite
 from neuco_core.progress import show_progress
 from neuco_core.protocol import Protocol

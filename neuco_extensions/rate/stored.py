@@ -11,9 +11,8 @@ from msgspec import Meta
 
 from neuco_core.boards.cells import Cells
 from neuco_core.boards.model import Id, Part, plain, read_part
-from neuco_core.files import write_atomic
-from neuco_core.jsonio import dump
-from neuco_core.paths import layers
+from neuco_core.env import layers
+from neuco_core.files import dump, write_atomic
 
 WHOLE = "none"  # the reduction that is none
 Count = Annotated[int, Meta(ge=1)]

@@ -12,7 +12,7 @@ from neuco_core.boards.build import rank_cells
 from neuco_core.boards.cells import BoardMethod, Cell, Cells
 from neuco_core.boards.model import Board, BoardSuite, BoardTask
 from neuco_core.boards.stats.uncertainty import TaskScores
-from neuco_core.jsonio import digest
+from neuco_core.files import digest
 from neuco_core.records.model import COMPONENTS, HASHES, Record, fingerprint, summary
 from neuco_core.specs import Suite
 

@@ -9,7 +9,7 @@ import pytest
 from neuco_core.boards.build import TooManyCellsError, build_board
 from neuco_core.boards.model import Board, number, plain
 from neuco_core.errors import UsageError
-from neuco_core.jsonio import dump
+from neuco_core.files import dump
 from tests.boards.helpers import SCORES, SUITE, make_record, make_records
 
 

@@ -12,7 +12,7 @@ from neuco_core.boards.build import build_board
 from neuco_core.boards.model import Board, plain
 from neuco_core.boards.store import board_path, check_board, orphans, read_board, write_board
 from neuco_core.errors import DataError, UsageError
-from neuco_core.jsonio import dump
+from neuco_core.files import dump
 from neuco_core.records.store import read_all, write_records
 from tests.boards.helpers import SCORES, SUITE, make_records
 

@@ -9,7 +9,7 @@ from msgspec import structs
 from neuco_core.boards.facts import filled
 from neuco_core.boards.model import Board, BoardCell, ExtraCells
 from neuco_core.boards.published import list_published
-from neuco_core.paths import registry_dir
+from neuco_core.env import registry_dir
 from neuco_extensions.predict.fill import MOST_SCORES, predicted_cells, why_not
 from neuco_extensions.predict.read import from_board
 from tests.command import neuco_here as neuco

@@ -19,7 +19,7 @@ from neuco_core.boards.published import list_published
 from neuco_core.boards.store import stored_board
 from neuco_core.cli import cli
 from neuco_core.errors import EXIT_CODES
-from neuco_core.jsonio import digest
+from neuco_core.files import digest
 from neuco_core.records.store import read_all
 from tests.registry import copy_registry
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-BASE = "errors env text jsonio files paths figures progress versions fields specs protocol hookspecs builtin __init__"
+BASE = "errors env text files figures progress versions fields specs protocol hookspecs builtin __init__"
 LAYERS = [
     BASE.split(),
     ["plugins"],

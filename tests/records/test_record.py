@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from neuco_core.errors import DataError
-from neuco_core.jsonio import canonical
+from neuco_core.files import canonical
 from neuco_core.records.model import FIELDS, fingerprint, record_line, schema, summary
 from neuco_core.records.store import parse_record, read_all, write_records
 from neuco_core.scoring.quality import summarize

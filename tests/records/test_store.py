@@ -15,7 +15,7 @@ import pytest
 from neuco_core.cli.score_show import describe
 from neuco_core.cli.verify import _line
 from neuco_core.errors import DataError, UsageError
-from neuco_core.jsonio import canonical
+from neuco_core.files import canonical
 from neuco_core.plugins.catalog import load_method, load_protocol, load_task
 from neuco_core.records import store
 from neuco_core.records.model import Record, record_line

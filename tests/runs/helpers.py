@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from msgspec.structs import replace
 
-from neuco_core.jsonio import canonical
+from neuco_core.files import canonical
 from neuco_core.records.store import read_all
 
 PROTOCOL = "neuco-2025+k=3,probe=toy_probe"

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from neuco_core.paths import registry_dir
+from neuco_core.env import registry_dir
 from neuco_core.site.page_data import gather
 from neuco_core.site.write import write_site
 from tests.site.made_pages import made_source
