@@ -185,8 +185,7 @@ def _work(kind: str, source: Any, root: Path, paths: list[Path], ids: Any, modal
         return unpack_all
     import torch
 
-    from neuco_core.encode.encoder import one_thread
-    from neuco_core.encode.encoding import Clock
+    from neuco_core.encode.encoding import Clock, one_thread
     from neuco_core.encode.run import EncodeOptions, encode_dataset
     from neuco_core.plugins.catalog import load_method
     from neuco_core.specs import Dataset, Method

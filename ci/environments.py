@@ -20,7 +20,7 @@ from importlib import metadata
 from pathlib import Path
 
 from ci.sandbox import Limits
-from neuco_core.encode.lock import Locked, public, read_lock
+from neuco_core.encode.requirements import Locked, public, read_lock
 from neuco_core.errors import DataError
 from neuco_core.fetch.cache import cache_dir, writing
 from neuco_core.text import one_line

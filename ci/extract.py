@@ -30,7 +30,7 @@ from ci.sandbox import OUT, TREE, Ran
 from ci.stub_tree import LARGEST, LARGEST_IDS, declared_sources, read_json
 from neuco_core.contract.contract import Status
 from neuco_core.contract.repeatability import disagreement, some_rows, with_noise
-from neuco_core.encode.encoder import check_bands
+from neuco_core.encode.requirements import check_bands
 from neuco_core.errors import DataError, UnpinnedError
 from neuco_core.fetch.fetch import fetch, find_pin
 from neuco_core.fetch.links import dataset_root

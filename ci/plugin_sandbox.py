@@ -23,7 +23,7 @@ from ci.report import PluginReport, cut
 from ci.sandbox import OUT, TREE, WARM, Limits
 from ci.stub_tree import read_json, spec_of
 from neuco_core.contract.contract import Finding, Status
-from neuco_core.encode.lock import FILE
+from neuco_core.encode.requirements import FILE
 from neuco_core.errors import DataError
 from neuco_core.fetch.cache import cache_dir
 from neuco_core.fetch.fetch import find_pin

@@ -24,8 +24,7 @@ import numpy as np
 
 from neuco_core.contract.repeatability import disagreement
 from neuco_core.cubes.cubes import CubeBatch, CubeSource, Renamed
-from neuco_core.encode.encoder import one_thread
-from neuco_core.encode.encoding import Pipeline
+from neuco_core.encode.encoding import Pipeline, one_thread
 from neuco_core.encoders import MAX_DIM, PUBLISHED_STATISTICS
 from neuco_core.errors import PluginError
 from neuco_core.plugins.code_key import StandIn

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from neuco_core.cubes.cubes import CubeSource, Renamed, batches
-from neuco_core.encode.encoder import check_output, full_params, make_encoder, one_thread
+from neuco_core.encode.encoding import check_output, make_encoder, one_thread
+from neuco_core.encode.requirements import full_params
 
 if TYPE_CHECKING:
     from neuco_core.specs import Method

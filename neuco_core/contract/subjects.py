@@ -12,7 +12,7 @@ import numpy as np
 from neuco_core.contract.contract import NoEvidence
 from neuco_core.contract.metric_scale import MetricScale, metric_scale
 from neuco_core.contract.repeatability import disturbed, plain_statistics
-from neuco_core.encode.encoder import open_cubes
+from neuco_core.encode.requirements import open_cubes
 from neuco_core.errors import DataError, DependencyError, FetchError, NeucoError
 from neuco_core.plugins.catalog import Catalog, catalog, load_dataset, load_metric, load_task
 from neuco_core.plugins.loading import say

@@ -212,6 +212,8 @@ class Selection:
         return tuple(name for name in ids if name in self._only) if self._only else ids
 
     def read(self, ids: Sequence[str]) -> CubeBatch:
+        if (self.bands, self.seasons) == (self.source.bands, self.source.seasons):
+            return self.source.read(ids)
         if not hasattr(self.source, "read_some"):
             return self.source.read(ids).select(self.bands, self.seasons)
         batch: CubeBatch = self.source.read_some(ids, self.bands, self.seasons)

@@ -57,27 +57,21 @@ def found_devices() -> tuple[str, ...]:
 
 def move(method: Method, encoder: Any, device: str, *, asked: bool) -> str:
     """Bring an encoder to a device by its ``to(device)``; one that has none stays where it is, on the processor."""
-    if device == "cpu":
-        return device
     if hasattr(encoder, "to"):
         encoder.to(device)
         return device
     if asked:
-        raise UsageError(
-            f"the encoder of method {method.id!r} has no to(device), so it runs on the CPU only", got=device
-        )
+        what = f"the encoder of method {method.id!r} has no to(device), so it runs on the CPU only"
+        raise UsageError(what, got=device)
     return "cpu"
 
 
 @contextmanager
-def steady(device: str) -> Iterator[None]:
+def steady() -> Iterator[None]:
     """Algorithms of CUDA that give the same numbers every time, and float32 that is float32.
 
     Without this, convolutions are free to use 10 of the 23 bits of a number, and to choose another algorithm each time.
     """
-    if not device.startswith("cuda"):
-        yield
-        return
     import torch
 
     cudnn: Any = torch.backends.cudnn

@@ -17,19 +17,21 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
 
 from neuco_core.cubes.cubes import CubeBatch, CubeSource, Selection, StoredBatch
 from neuco_core.encode.device import choose_device, is_out_of_memory, let_go, move, steady, uses_torch
-from neuco_core.encode.encoder import blame, check_output, one_thread, ready
+from neuco_core.encoders import MAX_DIM
 from neuco_core.env import installed_version, requirement_name
-from neuco_core.errors import DataError
+from neuco_core.errors import DataError, NeucoError, PluginError
+from neuco_core.fetch.fetch import fetch
 from neuco_core.plugins.code_key import StandIn
 from neuco_core.plugins.running import compiled_apart
 from neuco_core.specs import Method
-from neuco_core.text import counted
+from neuco_core.text import counted, join_names
 
 BATCH = 64
 NAMED_DAMAGED = 5  # in an error
@@ -39,6 +41,7 @@ CPU_BYTES = 32 << 20
 DEVICE_BYTES = 256 << 20
 AHEAD = 1  # batches that are read beyond those being encoded
 MOST_READERS = 16
+NAME = "neuco-encode"  # of threads
 Item = TypeVar("Item")
 Made = TypeVar("Made")
 log = logging.getLogger(__name__)
@@ -53,10 +56,8 @@ class Pipeline:
         self.method, self.encoder, self.source, self.device = method, encoder, source, device
         self.threads = max(threads, 1)
         self.needs_cubes = bool(getattr(encoder, "needs_cubes", True))
-        self.side_by_side = device == "cpu" and bool(getattr(encoder, "parallel", True))
         self.batch_size = batch_size
         self._measured = not self.needs_cubes
-        self._local = threading.local()
         alone = not getattr(source, "parallel", True)
         self._gate: AbstractContextManager[Any] = threading.Lock() if alone else nullcontext()
         self._most = math.inf  # samples that fit into memory together, once that is known
@@ -69,24 +70,29 @@ class Pipeline:
             most = (CPU_BYTES if self.device == "cpu" else DEVICE_BYTES) // max(sample, 1)
             self.batch_size, self._measured = max(1, min(self.batch_size, most)), True
         parts = [ids[start : start + self.batch_size] for start in range(0, len(ids), self.batch_size)]
-        yield from self._side_by_side(parts) if self.side_by_side else self._one_by_one(parts)
-
-    def _side_by_side(self, parts: Sequence[tuple[str, ...]]) -> Iterator[tuple[tuple[str, ...], np.ndarray, int]]:
-        slots = threading.Semaphore(self.threads)
+        if self.device != "cpu" or not getattr(self.encoder, "parallel", True):
+            yield from self._one_by_one(parts)
+            return
+        slots, local = threading.Semaphore(self.threads), threading.local()
 
         def work(part: tuple[str, ...]) -> tuple[tuple[str, ...], np.ndarray, int]:
             batch = self._read(part)
             with slots:
-                if not hasattr(self._local, "encoder"):  # a copy shares the weights; what `encode` sets is its own
-                    self._local.encoder = copy.copy(self.encoder)
-                return part, self._encode(self._local.encoder, batch), batch.nbytes
+                if not hasattr(local, "encoder"):  # a copy shares the weights; what `encode` sets is its own
+                    local.encoder = copy.copy(self.encoder)
+                return part, self._encode(local.encoder, batch), batch.nbytes
 
-        with _pool(self.threads + AHEAD, self._prepare) as pool:
+        prepare = None
+        if uses_torch(self.method):
+            import torch
+
+            prepare = partial(torch.set_num_threads, 1)  # each thread of Python has a number of its own
+        with ThreadPoolExecutor(self.threads + AHEAD, NAME, prepare) as pool:
             yield from in_order(pool, work, parts, 2 * self.threads + AHEAD)
 
     def _one_by_one(self, parts: Sequence[tuple[str, ...]]) -> Iterator[tuple[tuple[str, ...], np.ndarray, int]]:
         readers = min(max(self.threads, 2), MOST_READERS)
-        with _pool(readers) as pool, _pool(1) as ahead:
+        with ThreadPoolExecutor(readers, NAME) as pool, ThreadPoolExecutor(1, NAME) as ahead:
 
             def read(part: tuple[str, ...]) -> CubeBatch:
                 if not self.needs_cubes:
@@ -120,16 +126,6 @@ class Pipeline:
         half = math.ceil(count / 2)
         return np.concatenate([self._encode(encoder, batch.rows(*part)) for part in ((0, half), (half, count))])
 
-    def _prepare(self) -> None:
-        if uses_torch(self.method):
-            import torch
-
-            torch.set_num_threads(1)  # each thread of Python has a number of its own
-
-
-def _pool(size: int, prepare: Callable[[], None] | None = None) -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(size, thread_name_prefix="neuco-encode", initializer=prepare)
-
 
 def in_order(
     pool: ThreadPoolExecutor, work: Callable[[Item], Made], items: Iterable[Item], window: int
@@ -160,12 +156,6 @@ class Clock:
     learning: float = 0.0
     made_with: dict[str, Any] = field(default_factory=dict)
 
-    @contextmanager
-    def measure(self, samples: int) -> Iterator[None]:
-        start = time.perf_counter()
-        yield
-        self.samples, self.seconds = self.samples + samples, self.seconds + time.perf_counter() - start
-
 
 class Encoding:
     """A method's encoder on a source: made, and taught what it learns, when it is first needed."""
@@ -189,29 +179,27 @@ class Encoding:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        with one_thread(uses_torch(self.method)), compiled_apart(), steady(self.device):
+        exactly = steady() if self.device.startswith("cuda") else nullcontext()
+        with one_thread(uses_torch(self.method)), compiled_apart(), exactly:
             yield
 
     def pipeline(self, clock: Clock | None = None) -> Pipeline:
         if self._pipeline is None:
             start = time.perf_counter()
-            encoder = self._learned()
-            self.device = move(self.method, encoder, self.device, asked=bool(self._asked))
+            try:
+                encoder = ready(self.method, self.learn, self.params)
+            except DataError as error:  # damaged samples: if these are left out, it learns from the others
+                good = self._readable(self.learn.ids(), self.learn, error)
+                self.learn = Selection(self.learn, ids=frozenset(good))
+                encoder = ready(self.method, self.learn, self.params)
+            if self.device != "cpu":
+                self.device = move(self.method, encoder, self.device, asked=bool(self._asked))
             place = self.batch_size, self.threads, self.device
             self._pipeline = Pipeline(self.method, encoder, self.source, *place)
             if clock is not None:
                 clock.learning = time.perf_counter() - start
                 clock.made_with = self.made_with()
         return self._pipeline
-
-    def _learned(self) -> Any:
-        """The encoder; if it cannot learn because of damaged samples, and these are left out, from the others."""
-        try:
-            return ready(self.method, self.learn, self.params)
-        except DataError as error:
-            good = self._readable(self.learn.ids(), self.learn, error)
-            self.learn = Selection(self.learn, ids=frozenset(good))
-            return ready(self.method, self.learn, self.params)
 
     def _readable(self, ids: tuple[str, ...], source: CubeSource, error: DataError) -> tuple[str, ...]:
         if isinstance(self.method.encoder, StandIn):
@@ -221,30 +209,27 @@ class Encoding:
     def encode(self, ids: tuple[str, ...], advance: Callable[..., None], clock: Clock | None = None) -> np.ndarray:
         """The rows of some samples, but for those that are left out."""
         ids = tuple(name for name in ids if name not in (self.left_out or ()))
-        done = 0
-
-        def step(samples: int, size: int = 0) -> None:
-            nonlocal done
-            done += samples
-            advance(samples, size)
-
+        rows: list[np.ndarray] = []
         try:
-            return self._rows(ids, step, clock)
+            self._add_rows(rows, ids, advance, clock)
         except DataError as error:
             good = self._readable(ids, self.source, error)
-            rows = self._rows(good, lambda *again: None, clock)
-            advance(len(ids) - done)
-            return rows
+            self._add_rows(rows, good[sum(map(len, rows)) :], advance, clock)
+            advance(len(ids) - len(good))
+        return np.concatenate(rows) if rows else np.empty((0, 0), np.float32)
 
-    def _rows(self, ids: tuple[str, ...], advance: Callable[..., None], clock: Clock | None) -> np.ndarray:
+    def _add_rows(
+        self, rows: list[np.ndarray], ids: tuple[str, ...], advance: Callable[..., None], clock: Clock | None
+    ) -> None:
         if not ids:
-            return np.empty((0, 0), np.float32)
-        pipeline, rows = self.pipeline(clock), []
-        with clock.measure(len(ids)) if clock else nullcontext(), blame(self.method):
+            return
+        pipeline, start = self.pipeline(clock), time.perf_counter()
+        with blame(self.method):
             for part, values, size in pipeline.rows(ids):
                 rows.append(check_output(self.method, part, values))
                 advance(len(part), size)
-        return np.concatenate(rows)
+        if clock is not None:
+            clock.samples, clock.seconds = clock.samples + len(ids), clock.seconds + time.perf_counter() - start
 
     def made_with(self) -> dict[str, Any]:
         """What the numbers depend on besides the method: device, precision, versions of the packages."""
@@ -278,3 +263,72 @@ def skip_damaged(
         raise DataError(what, got=named, hint=hint) from error
     left_out |= damaged
     return tuple(name for name in ids if name not in damaged)
+
+
+def make_encoder(method: Method, params: Mapping[str, Any]) -> Any:
+    """The method's encoder, with all its parameters (see ``full_params``) and its weights."""
+    weights = {}
+    if not isinstance(method.encoder, StandIn):
+        weights = {name: fetch(remote) for name, remote in method.weights.items()}
+    encoder: Any = method.encoder  # ``full_params`` has refused a method without one
+    return encoder(**params, **weights)
+
+
+def ready(method: Method, source: CubeSource, params: Mapping[str, Any]) -> Any:
+    """The encoder, taught by the source if it learns."""
+    with blame(method):
+        encoder = make_encoder(method, params)
+        if hasattr(encoder, "fit"):
+            encoder.fit(source)
+        return encoder
+
+
+@contextmanager
+def blame(method: Method) -> Iterator[None]:
+    """An encoder belongs to a plugin: an unexpected exception becomes an error that names the method."""
+    try:
+        yield
+    except (NeucoError, MemoryError):
+        raise
+    except (Exception, SystemExit) as error:
+        text = f"its encoder failed with {type(error).__name__}: {error}"
+        raise PluginError(text, where=f"method {method.id!r}", hint="Run with --debug for the traceback") from error
+
+
+def check_output(method: Method, ids: tuple[str, ...], values: object) -> np.ndarray:
+    """What an encoder gave for some samples, as float32, if it is one finite row for each of them."""
+    rows = np.asarray(values)
+    where = f"method {method.id!r}"
+    if rows.ndim != 2 or len(rows) != len(ids) or rows.dtype.kind not in "fiu":
+        shape = f"{rows.dtype} {rows.shape}"
+        raise PluginError("bad encoder output", where=where, expected=f"numbers ({len(ids)}, dim)", got=shape)
+    if not 1 <= rows.shape[1] <= MAX_DIM:
+        expected = f"1 to {MAX_DIM} values"
+        raise PluginError("bad encoder output", where=where, expected=expected, got=rows.shape[1])
+    rows = rows.astype(np.float32)
+    bad = [sample for sample, row in zip(ids, rows, strict=True) if not np.isfinite(row).all()]
+    if bad:
+        raise DataError(f"non-finite values for {len(bad)} samples ({join_names(bad)})", where=where)
+    return rows
+
+
+@contextmanager
+def one_thread(torch_too: bool = True) -> Iterator[None]:
+    """One thread for BLAS and torch: the sums round alike everywhere, and a busy machine does not stall them.
+
+    On two busy cores a small convolution took 16 ms with two threads and 0.1 ms with one.
+    """
+    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+    with threadpool_limits(1):
+        if not torch_too:
+            yield
+            return
+        import torch
+
+        before = torch.get_num_threads()
+        torch.set_num_threads(1)
+        try:
+            yield
+        finally:
+            torch.set_num_threads(before)

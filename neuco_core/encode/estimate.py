@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from rich.filesize import decimal
 
-from neuco_core.cubes.cubes import CubeBatch, CubeSource
-from neuco_core.encode.cache import open_cache
-from neuco_core.encode.encoder import full_params, open_cubes
+from neuco_core.cubes.cubes import CubeBatch, CubeSource, Selection
 from neuco_core.encode.encoding import BATCH, Clock, Encoding
-from neuco_core.encode.run import chunks_of
+from neuco_core.encode.requirements import full_params, open_cubes
+from neuco_core.encode.run import chunks_of, open_cache
 from neuco_core.encoders import spread_ids
 from neuco_core.env import available_cores
 from neuco_core.errors import DataError
@@ -24,20 +23,16 @@ if TYPE_CHECKING:
 SAMPLES = 16  # of the trial, or four for each thread if that is more
 
 
-class Some:
+class Some(Selection):
     """A few samples of a source. ``asked`` are those that were read."""
 
     def __init__(self, source: CubeSource, ids: tuple[str, ...]) -> None:
-        self.source, self._ids = source, ids
-        self.version, self.bands, self.seasons = "", source.bands, source.seasons
+        super().__init__(source, ids=ids)
         self.asked: set[str] = set()
-
-    def ids(self) -> tuple[str, ...]:
-        return self._ids
 
     def read(self, ids: Sequence[str]) -> CubeBatch:
         self.asked.update(ids)
-        return self.source.read(ids)
+        return super().read(ids)
 
 
 @dataclass(frozen=True)
@@ -110,7 +105,7 @@ def estimate(
     cache = open_cache(method, dataset, source, params, device=trial.device)
     done = 0
     if cache:
-        parts = [part for start, part in chunks_of(ids) if cache.load_chunk(start, part) is not None]
+        parts = [part for start, part in chunks_of(ids) if cache.load(part, start) is not None]
         done = len(ids) if cache.load(ids) is not None else sum(map(len, parts))
     clock, warm, size = Clock(), Clock(), [0]
 

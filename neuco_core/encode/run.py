@@ -1,8 +1,15 @@
-"""From a method to embeddings: read the verified file, or run the encoder on the dataset's cubes."""
+"""From a method to embeddings: read the verified file, or run the encoder on the dataset's cubes.
+
+What an encoder made is kept under a name that says from what: data, method, parameters and code.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import io
+import json
 import logging
+import shutil
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,20 +18,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from neuco_core.cubes.cubes import CubeSource, Selection
-from neuco_core.encode.cache import EncodeCache, open_cache
-from neuco_core.encode.encoder import check_bands, chosen, full_params, open_cubes
 from neuco_core.encode.encoding import BATCH, Clock, Encoding
-from neuco_core.env import available_cores
+from neuco_core.encode.requirements import check_bands, chosen, full_params, open_cubes, weight_hashes
+from neuco_core.env import available_cores, installed_version, requirement_name
 from neuco_core.errors import DataError, UsageError
+from neuco_core.fetch.cache import cache_dir
 from neuco_core.fetch.fetch import fetch
+from neuco_core.files import write_atomic
 from neuco_core.plugins.catalog import load_dataset
+from neuco_core.plugins.code_key import code_key, home_of
 from neuco_core.progress import SampleProgress, sample_progress
-from neuco_core.tables.embeddings import Embeddings, make_embeddings, read_embeddings
+from neuco_core.tables.embeddings import Embeddings, content_hash, make_embeddings, read_embeddings
 from neuco_core.versions import versioned
 
 if TYPE_CHECKING:
     from neuco_core.specs import Dataset, Method
 
+LAYOUT = 4  # of the cache
 CHUNK = 256  # samples between two saves; not the batch size, so that a resumed run may use another one
 log = logging.getLogger(__name__)
 
@@ -129,14 +139,14 @@ def encode_dataset(
         if options.left_out:
             ids, cache = tuple(name for name in ids if name not in options.left_out), None
         if cache:
-            cache.finish(ids, values)
+            cache.save(ids, values)
     elif options.clock is not None:
         options.clock.made_with = encoding.made_with()  # all of that is in the cache's key
     embeddings = make_embeddings(ids, values)
     if cache and cache.was_read and options.known and embeddings.sha256 not in options.known:
         log.warning("cached embeddings of %s on %s are not those on record: made again", method.id, dataset.id)
         values = _encode(encoding, ids, None, options)
-        cache.finish(ids, values)
+        cache.save(ids, values)
         embeddings = make_embeddings(ids, values)
     return embeddings
 
@@ -149,11 +159,11 @@ def _encode(encoding: Encoding, ids: tuple[str, ...], cache: EncodeCache | None,
     done: list[np.ndarray] = []
     with encoding.running(), sample_progress(method.id, len(ids), options.progress) as advance:
         for start, part in chunks_of(ids):
-            values = cache.load_chunk(start, part) if cache else None
+            values = cache.load(part, start) if cache else None
             if values is None:
                 values = encoding.encode(part, advance, options.clock)
                 if cache and len(values) == len(part):
-                    cache.save_chunk(start, part, values)
+                    cache.save(part, values, start)
             else:
                 advance(len(part), made=False)
             if len(values):
@@ -166,3 +176,113 @@ def _encode(encoding: Encoding, ids: tuple[str, ...], cache: EncodeCache | None,
 def chunks_of(ids: tuple[str, ...]) -> Iterator[tuple[int, tuple[str, ...]]]:
     """What is saved together: the place of the first sample, and the ids."""
     return ((start, ids[start : start + CHUNK]) for start in range(0, len(ids), CHUNK))
+
+
+class EncodeCache:
+    """The finished embeddings ``<key>.npz`` of one run, and beside it a folder with the chunks done so far.
+
+    Each file carries a seal: a hash of its key, its ids and its values. So a file that was damaged, cut off, or put in
+    another one's place is noticed and made again. A seal is no signature: who replaces a file on purpose can make the
+    seal, too. Therefore a run also compares with the hashes in records (``known``), and ``neuco verify`` reads no
+    cache. If files cannot be written, a ``spare`` folder takes them: the workers of a run share it, so that what one of
+    them made is not made again by the others.
+    """
+
+    def __init__(self, folder: Path, key: str, spare: Path | None = None) -> None:
+        self.key = key
+        self.path = folder / f"{key}.npz"
+        self.was_read = False
+        self._spare = spare
+        self._folders = [folder, *([spare / "encoded" / folder.parent.name / folder.name] if spare else [])]
+        self._targets = list(self._folders)
+
+    def load(self, ids: tuple[str, ...], start: int | None = None) -> np.ndarray | None:
+        """The finished values, or those of the chunk that starts at a sample; a damaged file counts as none."""
+        for folder in self._folders:
+            path = folder / self._name(start)
+            try:
+                # Opened here: numpy leaves a file open that it cannot read.
+                with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
+                    seal, values = str(archive["seal"]), archive["values"]
+                intact = values.dtype == np.float32 and values.ndim == 2 and seal == self._seal(ids, values)
+            except (FileNotFoundError, NotADirectoryError):
+                continue
+            except Exception:  # a broken zip shows itself in many ways; all of them mean: make it again
+                intact = False
+            if intact:
+                self.was_read = True
+                return np.asarray(values)
+            log.warning("damaged embeddings in the cache are made again: %s", path)
+        return None
+
+    def save(self, ids: tuple[str, ...], values: np.ndarray, start: int | None = None) -> None:
+        """Keep finished values, in the place of all chunks, or those of the chunk that starts at a sample.
+
+        A full or read-only disk is no fault of the method: the run goes on without a cache.
+        """
+        values = np.ascontiguousarray(values, dtype=np.float32)
+        buffer = io.BytesIO()
+        np.savez(buffer, seal=np.array(self._seal(ids, values)), values=values)
+        for folder in list(self._targets):
+            try:
+                write_atomic(folder / self._name(start), buffer.getvalue())
+            except OSError as error:
+                self._targets.remove(folder)
+                if self._first_to_tell():
+                    reason = error.strerror or str(error)
+                    log.warning("embeddings cannot be kept in %s: %s. Going on without", cache_dir(), reason)
+            else:
+                break
+        if start is None:
+            for folder in self._folders:
+                shutil.rmtree(folder / self.key, ignore_errors=True)
+
+    def _name(self, start: int | None) -> str:
+        return self.path.name if start is None else f"{self.key}/{start:07d}.npz"
+
+    def _seal(self, ids: tuple[str, ...], values: np.ndarray) -> str:
+        return hashlib.sha256(f"{self.key} {content_hash(ids, values)}".encode()).hexdigest()
+
+    def _first_to_tell(self) -> bool:
+        """Whether no other worker has told of this yet."""
+        try:
+            if self._spare:
+                (self._spare / "cache-told").touch(exist_ok=False)
+        except OSError as error:
+            return not isinstance(error, FileExistsError)
+        return True
+
+
+def open_cache(
+    method: Method,
+    dataset: Dataset,
+    source: CubeSource,
+    params: Mapping[str, Any],
+    run: Path | None = None,
+    device: str = "cpu",
+    spare: Path | None = None,
+) -> EncodeCache | None:
+    """The place for these embeddings, or None if code that makes them cannot be found, e.g. typed into a session.
+
+    ``run`` is a folder of one run that starts empty: its workers share what one of them made, and nobody else does.
+    ``spare`` is such a folder for the case that the cache cannot be written.
+    """
+    place = Path("encoded", method.id, dataset.id)
+    if run is not None:
+        return EncodeCache(run / place, "run")
+    code = code_key(method.encoder, home_of(method))
+    cubes = code_key(dataset.cubes, home_of(dataset))
+    if code is None or cubes is None:
+        return None
+    identity = {
+        "layout": LAYOUT,
+        "dataset": [dataset.id, dataset.version, source.version, list(source.bands), list(source.seasons), cubes],
+        "method": [method.id, method.version],
+        "params": dict(params),
+        "code": code,
+        "packages": {name: installed_version(name) for name in {"numpy", *map(requirement_name, method.requires)}},
+        **({"weights": weight_hashes(method)} if method.weights else {}),
+        **({"device": device} if device != "cpu" else {}),
+    }
+    text = json.dumps(identity, sort_keys=True, allow_nan=False)
+    return EncodeCache(cache_dir() / place, hashlib.sha256(text.encode()).hexdigest()[:32], spare)

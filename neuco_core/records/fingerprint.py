@@ -13,7 +13,7 @@ import secrets
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple, ParamSpec
 
-from neuco_core.encode.lock import locked_versions, weight_hashes
+from neuco_core.encode.requirements import locked_versions, weight_hashes
 from neuco_core.encode.run import why_not
 from neuco_core.env import installed_version, requirement_name
 from neuco_core.errors import DependencyError, NeucoError, OfflineError, UnknownIdError, UnpinnedError

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from neuco_core.encode.encoder import full_params
+from neuco_core.encode.requirements import full_params
 from neuco_core.encode.run import EncodeOptions, encode_dataset, method_embeddings
 from neuco_core.errors import NeucoError
 from neuco_core.plugins.catalog import load_dataset

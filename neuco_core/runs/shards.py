@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from neuco_core.encode.cache import open_cache
-from neuco_core.encode.encoder import check_output, full_params, open_cubes
-from neuco_core.encode.run import chunks_of
+from neuco_core.encode.encoding import check_output
+from neuco_core.encode.requirements import full_params, open_cubes
+from neuco_core.encode.run import chunks_of, open_cache
 from neuco_core.errors import DataError, PluginError, UsageError
 from neuco_core.plugins.catalog import load_dataset
 from neuco_core.progress import SampleProgress, sample_progress
@@ -55,7 +55,7 @@ def encode_shards(
     steps = []
     with sample_progress(method.id, len(ids), progress) as advance:
         for start, part in chunks_of(ids):
-            rows = cache.load_chunk(start, part) if cached else None
+            rows = cache.load(part, start) if cached else None
             if rows is None:
                 stop = start + len(part)
                 shard = EncodeShard(method.label, dataset_id, dict(params), cache.key, start, stop, batch_size, device)
@@ -68,12 +68,12 @@ def encode_shards(
                 part = ids[step.start : step.stop]
                 rows, read = _rows(method, part, result)
                 if cached:
-                    cache.save_chunk(step.start, part, rows)
+                    cache.save(part, rows, step.start)
                 done[step.start] = rows
                 advance(len(rows), read)
     values = np.concatenate([done[start] for start, _ in chunks_of(ids)])
     if cached:
-        cache.finish(ids, values)
+        cache.save(ids, values)
     return make_embeddings(ids, values)
 
 

@@ -27,8 +27,6 @@ import numpy as np
 from msgspec.structs import replace
 
 from neuco_core import __version__
-from neuco_core.encode.cache import open_cache
-from neuco_core.encode.encoder import full_params, open_cubes
 from neuco_core.encode.encoding import Clock, Encoding
 from neuco_core.encode.run import EncodeOptions, method_embeddings
 from neuco_core.env import PACKAGE, show_in_debug

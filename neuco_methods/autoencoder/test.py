@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from neuco_core.encode.encoder import one_thread
+from neuco_core.encode.encoding import one_thread
 from neuco_core.errors import UsageError
 from neuco_core.testing import GREY_BANDS, LANDSAT_BANDS, TinyCubes, check_encoder
 from neuco_methods.autoencoder import make_encoder

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from neuco_core.encode.encoder import one_thread
+from neuco_core.encode.encoding import one_thread
 from neuco_core.encoders import resize, shrink
 from neuco_core.errors import UsageError
 from neuco_core.fetch.fetch import fetch

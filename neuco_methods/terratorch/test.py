@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from neuco_core.encode.encoder import make_encoder as make
+from neuco_core.encode.encoding import make_encoder as make
 from neuco_core.errors import UnpinnedError, UsageError
 from neuco_extensions.models.images import numbers, words
 from neuco_methods.terratorch import neuco_methods

@@ -15,8 +15,8 @@ import pytest
 import torch
 from torch import nn
 
-from neuco_core.encode.encoder import check_bands, full_params
-from neuco_core.encode.encoder import make_encoder as make
+from neuco_core.encode.encoding import make_encoder as make
+from neuco_core.encode.requirements import check_bands, full_params
 from neuco_core.errors import ChecksumError, DataError, PluginError, UnpinnedError, UsageError
 from neuco_core.fetch.cache import hash_file
 from neuco_core.testing import LANDSAT_BANDS, TinyCubes, check_encoder

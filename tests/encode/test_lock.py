@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from neuco_core.encode.encoder import check_packages
-from neuco_core.encode.lock import read_lock
+from neuco_core.encode.requirements import check_packages, read_lock
 from neuco_core.errors import DataError, DependencyError
 from neuco_core.specs import Method, Origin
 

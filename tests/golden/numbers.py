@@ -22,7 +22,7 @@ from neuco_core import encoders
 from neuco_core.cubes.archive import ImageArchive, pack_images
 from neuco_core.cubes.folder import ImageFolder
 from neuco_core.cubes.ssl4eo import SSL4EOCubes
-from neuco_core.encode.encoder import one_thread
+from neuco_core.encode.encoding import one_thread
 from neuco_core.encode.run import EncodeOptions, encode_dataset
 from neuco_core.protocol import load_protocol
 from neuco_core.scoring import metrics, splits

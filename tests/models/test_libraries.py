@@ -13,7 +13,7 @@ import timm
 import torch
 from terratorch.tasks.embedding_generation import EmbeddingGenerationTask
 
-from neuco_core.encode.encoder import one_thread
+from neuco_core.encode.encoding import one_thread
 from neuco_core.errors import DataError, PluginError, UsageError
 from neuco_core.tables.embeddings import read_embeddings
 from neuco_core.testing import TinyCubes, check_encoder

@@ -11,7 +11,8 @@ import torch
 from torchgeo.models import get_weight
 
 from benchmarks import torchgeo_table
-from neuco_core.encode.encoder import full_params, one_thread
+from neuco_core.encode.encoding import one_thread
+from neuco_core.encode.requirements import full_params
 from neuco_core.testing import TinyCubes, check_encoder
 from neuco_extensions.models.images import Images
 from neuco_extensions.models.network import WithWavelengths

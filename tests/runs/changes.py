@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from msgspec.structs import replace
 
-from neuco_core.encode.cache import EncodeCache
+from neuco_core.encode.run import EncodeCache
 from neuco_core.records.model import Record, fingerprint, summary
 from neuco_core.runs.verify import TOLERANCE
 from tests.runs.small import FILES, IDS, Small
@@ -34,14 +34,14 @@ def forge_cache(small: Small, method: str = "small_one") -> None:
     rows = (small.folder / "neuco_tasks/small/labels.csv").read_text().splitlines()[1:]
     values = np.array([[float(part) for part in row.split(",")[1:]] for row in rows], np.float32)
     file = small.cached(method)
-    EncodeCache(file.parent, file.stem).finish(IDS, values)
+    EncodeCache(file.parent, file.stem).save(IDS, values)
 
 
 def forge_chunk(small: Small) -> None:
     """As after an interrupted run whose first chunk was replaced."""
     file = small.cached()
     file.unlink()
-    EncodeCache(file.parent, file.stem).save_chunk(0, IDS[:256], np.ones((256, 5), np.float32))
+    EncodeCache(file.parent, file.stem).save(IDS[:256], np.ones((256, 5), np.float32), 0)
 
 
 def flip(path: Path, at: float) -> None:

@@ -18,8 +18,8 @@ from neuco_core.contract.checks import check_citation, check_license, require_de
 from neuco_core.contract.contract import Broken, Inapplicable, NoEvidence, Warn
 from neuco_core.contract.repeatability import NOISE, apart, disagreement, some_rows
 from neuco_core.contract.subjects import MethodSubject
-from neuco_core.encode.encoder import full_params, open_cubes
 from neuco_core.encode.encoding import Encoding
+from neuco_core.encode.requirements import full_params, open_cubes
 from neuco_core.errors import NeucoError
 from neuco_core.plugins.catalog import load_dataset, load_metric
 from neuco_core.scoring.scorer import score
