@@ -8,7 +8,8 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,11 +22,12 @@ from tests.challenge.parts import make_challenge
 SERVE = """
 import json, logging, sys
 from pathlib import Path
-from neuco_extensions.challenge.serve import serve
+from neuco_extensions.challenge import serve as module
 from neuco_extensions.challenge.web.uploads import ServerLimits
+module.GOODBYE, module.LINGER_SECONDS = 1, 1.0  # as long as the tests have patience
 folder, options, limits = sys.argv[1], json.loads(sys.argv[2]), ServerLimits(**json.loads(sys.argv[3]))
 logging.basicConfig(level=logging.INFO)
-serve(Path(folder), port=0, limits=limits, ready=lambda address: print(address, flush=True), **options)
+module.serve(Path(folder), port=0, limits=limits, ready=lambda address: print(address, flush=True), **options)
 """
 
 
@@ -142,3 +144,10 @@ def read_all(connection: socket.socket) -> bytes:
     except ConnectionResetError:
         pass
     return b"".join(parts)
+
+
+def wait_until(true: Callable[[], bool], seconds: float = 60.0) -> None:
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end, "it did not come to pass"
+        time.sleep(0.005)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import stat
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -16,7 +14,7 @@ from neuco_extensions.challenge.host import Host
 from neuco_extensions.challenge.rules import load_challenge, read_ids, token_hash
 from neuco_extensions.challenge.seal import read_secrets, seal
 from neuco_extensions.challenge.setup import add_team, renew_token
-from tests.challenge.parts import DEV, TEAMS, embed, make_challenge
+from tests.challenge.parts import DEV, embed, make_challenge
 from tests.command import neuco_here
 
 
@@ -97,15 +95,6 @@ def test_teams_that_are_added_at_once_are_all_there(tmp_path: Path) -> None:
     challenge = load_challenge(folder)
     assert [challenge.team_of(token) for token in tokens] == [f"t{number}" for number in range(40)]
     assert stat.S_IMODE((folder / "challenge.toml").stat().st_mode) == 0o600  # it names the hidden tasks
-
-
-@pytest.mark.slow
-def test_processes_that_add_teams_at_once_lose_none(folder: Path) -> None:
-    code = "import sys; from neuco_extensions.challenge.setup import add_team\n"
-    code += "for number in range(15): add_team(sys.argv[1], f'{sys.argv[2]}-{number}', 'T')"
-    started = [subprocess.Popen([sys.executable, "-c", code, str(folder), f"t{n}"]) for n in range(4)]
-    assert [process.wait() for process in started] == [0] * 4
-    assert len(load_challenge(folder).teams) == len(TEAMS) + 60
 
 
 @pytest.mark.parametrize(

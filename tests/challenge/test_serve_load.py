@@ -8,29 +8,17 @@ import random
 import socket
 import struct
 import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
 from pathlib import Path
 
-import psutil
 import pytest
 
-from neuco_extensions.challenge.host import Host
 from neuco_extensions.challenge.journal import broken_link
-from neuco_extensions.challenge.workers import EvaluationThread
-from tests.challenge.parts import embed
-from tests.challenge.server import Answer, Server, open_challenge, read_all, serving
+from tests.challenge.server import Answer, Server, open_challenge, read_all, serving, wait_until
 
 TEAMS = ("alpha", "beta", "gamma", "delta", "epsilon")
 MANY = {"per_day = 3\nin_all = 6": "per_day = 500\nin_all = 500"}
-
-
-def wait_until(true: Callable[[], bool], seconds: float = 60.0) -> None:
-    end = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < end, "it did not come to pass"
-        time.sleep(0.005)
 
 
 @pytest.mark.slow
@@ -147,48 +135,3 @@ def test_a_server_that_is_killed_in_mid_upload_has_entered_nothing_half(tmp_path
     assert server.incoming() == []
     assert len(server.journal()) == 2
     assert broken_link(server.journal()) is None
-
-
-def children(pid: int) -> list[psutil.Process]:
-    """Those that evaluate; other tests may have left a browser or a server."""
-    return [child for child in psutil.Process(pid).children() if "neuco_core.runs.worker" in child.cmdline()]
-
-
-def test_a_killed_workers_submission_is_evaluated_once_by_the_next(tmp_path: Path) -> None:
-    folder = open_challenge(tmp_path / "challenge")
-    with Host(folder) as host:
-        own = host.submit("alpha", "dev", embed(tmp_path / "a.npz", 0.1))
-        with EvaluationThread(folder, 1):  # stopped in the midst: it gives the submission back
-            wait_until(lambda: host.journal.get(own.id).state == "running")
-        back = host.journal.get(own.id)
-        assert (back.state, back.attempts) == ("received", 0)
-        wait_until(lambda: not children(os.getpid()))
-        with EvaluationThread(folder, 1):
-            wait_until(lambda: host.journal.get(own.id).state == "running" and bool(children(os.getpid())))
-            children(os.getpid())[0].kill()
-            wait_until(lambda: host.journal.get(own.id).state == "scored")
-        end = host.journal.get(own.id)
-        assert (end.attempts, end.answer_number) == (2, 1)
-        assert len(host.records(end)) == 1
-    wait_until(lambda: not children(os.getpid()))
-
-
-@pytest.mark.slow
-def test_dask_evaluates_for_the_server(tmp_path: Path) -> None:
-    folder = open_challenge(tmp_path / "challenge")
-    with Host(folder) as host, EvaluationThread(folder, 2, "dask"):
-        early = host.submit("alpha", "dev", embed(tmp_path / "a.npz", 0.1))
-        wait_until(lambda: host.journal.get(early.id).state == "scored")
-        later = [host.submit(team, "dev", embed(tmp_path / f"{team}.npz", 0.2)) for team in ("alpha", "beta")]
-        wait_until(lambda: all(host.journal.get(own.id).state == "scored" for own in later))
-        assert {host.journal.get(own.id).attempts for own in (early, *later)} == {1}
-
-
-def test_workers_end_when_their_server_is_killed(tmp_path: Path) -> None:
-    with serving(open_challenge(tmp_path), workers=1) as server:
-        server.put(embed(tmp_path / "a.npz", 0.1).read_bytes())
-        wait_until(lambda: bool(children(server.process.pid)))
-        (worker,) = children(server.process.pid)
-        server.kill()
-        # Who inherits it may not look after it: one that is dead and still listed is gone, too.
-        wait_until(lambda: not worker.is_running() or worker.status() == psutil.STATUS_ZOMBIE)

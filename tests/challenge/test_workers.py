@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import resource
 import sqlite3
 import subprocess
@@ -11,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
+import psutil
 import pytest
 
 from neuco_core.errors import DataError, NeucoError
@@ -20,8 +22,9 @@ from neuco_extensions.challenge.audit import audit, close
 from neuco_extensions.challenge.evalai.worker import Bridge, Job
 from neuco_extensions.challenge.host import Host
 from neuco_extensions.challenge.journal import MESSAGES
-from neuco_extensions.challenge.workers import evaluate_waiting, start_engine
+from neuco_extensions.challenge.workers import EvaluationThread, evaluate_waiting, start_engine
 from tests.challenge.parts import DEV, IDS, embed, make_challenge, work
+from tests.challenge.server import open_challenge, serving, wait_until
 
 LEASE = """
 import sys
@@ -43,15 +46,51 @@ def no_file_above(size: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
+def children(pid: int) -> list[psutil.Process]:
+    """Those that evaluate; other tests may have left a browser or a server."""
+    return [child for child in psutil.Process(pid).children() if "neuco_core.runs.worker" in child.cmdline()]
+
+
+def test_a_killed_workers_submission_is_evaluated_once_by_the_next(tmp_path: Path) -> None:
+    folder = open_challenge(tmp_path / "challenge")
+    with Host(folder) as host:
+        own = host.submit("alpha", "dev", embed(tmp_path / "a.npz", 0.1))
+        with EvaluationThread(folder, 1):  # stopped in the midst: it gives the submission back
+            wait_until(lambda: host.journal.get(own.id).state == "running")
+        back = host.journal.get(own.id)
+        assert (back.state, back.attempts) == ("received", 0)
+        wait_until(lambda: not children(os.getpid()))
+        with EvaluationThread(folder, 1):
+            wait_until(lambda: host.journal.get(own.id).state == "running" and bool(children(os.getpid())))
+            children(os.getpid())[0].kill()
+            wait_until(lambda: host.journal.get(own.id).state == "scored")
+        end = host.journal.get(own.id)
+        assert (end.attempts, end.answer_number) == (2, 1)
+        assert len(host.records(end)) == 1
+    wait_until(lambda: not children(os.getpid()))
+
+
 @pytest.mark.slow
-def test_workers_on_dask_give_the_same(host: Host, tmp_path: Path) -> None:
+def test_dask_evaluates_for_the_server_and_gives_the_same(tmp_path: Path) -> None:
     pytest.importorskip("distributed")
-    for number, team in enumerate(("alpha", "alpha", "beta")):
-        host.submit(team, "dev", embed(tmp_path / f"{number}.npz", 1 + number, number), now=DEV)
-    done = {entry.id: entry.scores for entry in evaluate_waiting(host, start_engine("dask", 2), 2)}
-    entries = host.journal.submissions()
-    assert done == {entry.id: host.evaluate("dev", host.file_path(entry)).scores for entry in entries}
-    assert [entry.state for entry in entries] == ["scored"] * 3
+    folder = open_challenge(tmp_path / "challenge")
+    with Host(folder) as host, EvaluationThread(folder, 2, "dask"):
+        early = host.submit("alpha", "dev", embed(tmp_path / "a.npz", 0.1))
+        wait_until(lambda: host.journal.get(early.id).state == "scored")
+        later = [host.submit(team, "dev", embed(tmp_path / f"{team}.npz", 0.2)) for team in ("alpha", "beta")]
+        wait_until(lambda: all(host.journal.get(own.id).state == "scored" for own in later))
+        for entry in (host.journal.get(own.id) for own in (early, *later)):
+            assert (entry.attempts, entry.scores) == (1, host.evaluate("dev", host.file_path(entry)).scores)
+
+
+def test_workers_end_when_their_server_is_killed(tmp_path: Path) -> None:
+    with serving(open_challenge(tmp_path), workers=1) as server:
+        server.put(embed(tmp_path / "a.npz", 0.1).read_bytes())
+        wait_until(lambda: bool(children(server.process.pid)))
+        (worker,) = children(server.process.pid)
+        server.kill()
+        # Who inherits it may not look after it: one that is dead and still listed is gone, too.
+        wait_until(lambda: not worker.is_running() or worker.status() == psutil.STATUS_ZOMBIE)
 
 
 def test_a_file_that_unpacks_to_more_fails_in_fixed_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
