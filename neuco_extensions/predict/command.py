@@ -287,9 +287,9 @@ def map_(source: str, least: int, out: Path | None, as_json: bool) -> None:
     plane = fit_plane(known, least=least)
     if out:
         whole = out.suffix.lower() == ".json"
-        write_atomic(out, dump(plane.to_json()) if whole else standalone(Drawing(plane, {}).svg()).encode())
+        write_atomic(out, dump(asdict(plane)) if whole else standalone(Drawing(plane, {}).svg()).encode())
     if as_json:
-        echo_json(plane.to_json())
+        echo_json(asdict(plane))
         return
     for noun, other, points in (("method", "tasks", plane.methods), ("task", "methods", plane.tasks)):
         rows = []

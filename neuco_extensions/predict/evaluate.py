@@ -16,8 +16,8 @@ import numpy as np
 
 from neuco_core.boards.stats.diagnostics import spearman
 from neuco_core.errors import DataError
-from neuco_extensions.predict.factor import factorise
 from neuco_extensions.predict.predictor import Predictor, in_one_thread
+from neuco_extensions.predict.process import factorise
 from neuco_extensions.predict.table import ScoreTable, ranges
 
 FOLD = 10  # cells
@@ -172,7 +172,7 @@ def from_gaps(table: ScoreTable, folds: Sequence[Fold], fill: Callable[[np.ndarr
 
 
 def factorised(gaps: np.ndarray, rank: int, ridge: float, offset: float, seed: int) -> np.ndarray:
-    return factorise(SPREADS * gaps, np.isfinite(gaps), rank, ridge, offset, seed) / SPREADS
+    return factorise(SPREADS * gaps, np.isfinite(gaps), rank, ridge, offset, seed).every / SPREADS
 
 
 def by_mean(table: ScoreTable, folds: Sequence[Fold], seed: int) -> Predicted:

@@ -6,8 +6,7 @@ far its distances are off, and with how far it moves between layouts that fit ne
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.cluster.hierarchy import fcluster, linkage
@@ -73,9 +72,6 @@ class Plane:
     def distorted(self) -> bool:
         return self.stress >= POOR
 
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
-
     def warnings(self, marked: str) -> list[str]:
         """What a reader must know before taking distances for true; ``marked`` says how to know the bad points."""
         good, bad = "distances are mostly those of the table", "two dimensions are too few: distances are distorted"
@@ -101,7 +97,11 @@ def fit_plane(table: ScoreTable, seed: int = 0, starts: int = STARTS, least: int
     random, size = np.random.default_rng(seed), len(table.methods) + len(table.tasks)
     layouts = sorted((layout.settle(random.normal(0, 0.3, (size, 2))) for _ in range(starts)), key=lambda pair: pair[0])
     best = _turned(layouts[0][1], table)
-    others = [_onto(points, best) for cost, points in layouts[1:] if cost <= AS_GOOD * layouts[0][0] + TINY]
+    others = []
+    for cost, points in layouts[1:]:
+        if cost <= AS_GOOD * layouts[0][0] + TINY:  # turned and mirrored to lie as near to the best as it can
+            centred = points - points.mean(0)
+            others.append(centred @ orthogonal_procrustes(centred, best)[0])
     moves = np.mean([np.hypot(*(other - best).T) for other in others], axis=0) if others else np.zeros(size)
     off = layout.distances(best) - layout.gaps
     total = float((layout.gaps**2).sum())  # 0 where all scores of each task are equal
@@ -147,12 +147,6 @@ def _turned(points: np.ndarray, table: ScoreTable) -> np.ndarray:
     points = points @ np.linalg.svd(points, full_matrices=False)[2].T
     tasks = points[len(table.methods) :].mean(0)
     return np.asarray(points * np.where(tasks < 0, -1.0, 1.0))
-
-
-def _onto(points: np.ndarray, target: np.ndarray) -> np.ndarray:
-    """Another layout turned and mirrored to lie as near to the target as it can."""
-    centred = points - points.mean(0)
-    return np.asarray(centred @ orthogonal_procrustes(centred, target)[0])
 
 
 def _size(points: np.ndarray, off: np.ndarray) -> np.ndarray:

@@ -15,8 +15,7 @@ from scipy.optimize import nnls
 from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
 from neuco_core.errors import DataError, UsageError
-from neuco_extensions.predict.factor import FactorModel, factorise
-from neuco_extensions.predict.process import Learnt, ScoreProcess
+from neuco_extensions.predict.process import FactorModel, Learnt, ScoreProcess, factorise
 from neuco_extensions.predict.table import Cells, LogOdds, ScoreTable
 
 # Rank, ridge of the factors, and of the offsets. Tables with holes, and methods with few results, want offsets that are
@@ -183,9 +182,9 @@ def _parts(process: ScoreModel, table: ScoreTable, cells: Cells, seed: int) -> t
     mean, deviation = process.predict(cells)
     size, misses = process.spreads[cells[1]], np.zeros(table.values.shape)
     misses[table.cells] = process.misses
-    answers = [mean, mean + size * factorise(misses, table.known, *OF_MISSES, seed)[cells]]
+    answers = [mean, mean + size * factorise(misses, table.known, *OF_MISSES, seed).every[cells]]
     z = (table.values - process.means) / process.spreads
-    answers += [process.means[cells[1]] + size * factorise(z, table.known, *how, seed)[cells] for how in FACTORS]
+    answers += [process.means[cells[1]] + size * factorise(z, table.known, *how, seed).every[cells] for how in FACTORS]
     return np.stack(answers, axis=1), deviation
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -91,14 +91,16 @@ def from_board(board: Ranked) -> ScoreTable:
                 values[r, c] = float(score) if task.greater_is_better else -float(score)
     facts = {task.id: {"dataset": task.dataset, "kind": task.kind} for task in board.tasks}
     allowed = {task.id: allowed_by(task.metric) for task in board.tasks}
-    of_methods = {row.method: method_facts({"dim": row.values.get("dim"), **row.facts}) for row in board.rows}
+    of_methods: dict[str, dict[str, str | float]] = {}
+    for row in board.rows:
+        # What is known of a method before it is run: texts as they are, sizes as logarithms; not what it costs.
+        of_methods[row.method] = {}
+        for key, value in {"dim": row.values.get("dim"), **row.facts}.items():
+            if isinstance(value, str):
+                of_methods[row.method][key] = value
+            elif key in SIZES and value is not None:
+                of_methods[row.method][key] = math.log1p(value)
     return ScoreTable(tuple(row.method for row in rows), tasks, values, of_methods, facts, allowed=allowed)
-
-
-def method_facts(facts: Mapping[str, str | float | None]) -> dict[str, str | float]:
-    """What is known of a method before it is run: texts as they are, sizes as logarithms; not what it costs."""
-    texts: dict[str, str | float] = {key: value for key, value in facts.items() if isinstance(value, str)}
-    return texts | {key: math.log1p(size) for key in SIZES if isinstance(size := facts.get(key), int | float)}
 
 
 def allowed_by(name: str) -> tuple[float, float]:
@@ -149,29 +151,20 @@ def _table(
         if not all(key):
             raise DataError("a method or task without a name", where=path, got=f"row {line}")
         methods[key[0]] = seen[key[1]] = None
-        value = _number(text, path, line, key[1])
-        if value is None:
+        text = text.strip()
+        if text.lower() in ("", "nan", "-", "–"):
             continue
         if key in scores:
             raise DataError(f"{key[0]!r} has two scores on {key[1]!r}", where=path, got=f"row {line}")
-        scores[key] = value
+        try:  # decimal commas are understood, thousands are not
+            scores[key] = float(text.replace(",", ".") if text.count(",") == 1 and "." not in text else text)
+        except ValueError:
+            scores[key] = math.nan
+        if not math.isfinite(scores[key]):
+            got = f"{text!r} in row {line}, {key[1]!r}"
+            raise DataError("not a number", where=path, expected="a score, or nothing", got=got)
     values = np.array([[scores.get((method, task), np.nan) for task in seen] for method in methods], float)
     return ScoreTable(tuple(methods), tuple(seen), values, method_facts or {}, task_facts or {})
-
-
-def _number(text: str, path: Path, line: int, task: str) -> float | None:
-    """A score; decimal commas are understood, thousands are not."""
-    text = text.strip()
-    if text.lower() in ("", "nan", "-", "–"):
-        return None
-    try:
-        value = float(text.replace(",", ".") if text.count(",") == 1 and "." not in text else text)
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
-        got = f"{text!r} in row {line}, {task!r}"
-        raise DataError("not a number", where=path, expected="a score, or nothing", got=got)
-    return value
 
 
 def _model_facts(rows: list[list[str]]) -> Facts:

@@ -14,7 +14,6 @@ from scipy.stats import norm
 
 from neuco_core.errors import DataError, UsageError
 from neuco_extensions.predict.predictor import NORMAL, Predictor
-from neuco_extensions.predict.table import ScoreTable
 
 MOST_CELLS = 3000  # whose covariance is computed at once
 
@@ -60,9 +59,8 @@ def suggest(predictor: Predictor, method: str, number: int = 3, width: int | Non
 
     With a ``width``, so many that the rank's interval is expected to hold no more places; all, if it never does.
     """
-    table, row = predictor.table, _row_of(predictor.table, method)
-    tasks = np.flatnonzero(~table.known[row])
-    covariance, noise = predictor.process.covariance((np.full(len(tasks), row), tasks))
+    table = predictor.table
+    row, tasks, covariance, noise = _missing(predictor, method)
     low, high = (ends[row] for ends in predictor.interval())
     suggestions: list[Suggestion] = []
     open_ = np.arange(len(tasks))
@@ -79,9 +77,7 @@ def suggest(predictor: Predictor, method: str, number: int = 3, width: int | Non
 
 def places(predictor: Predictor, method: str) -> int:
     """How many places the 95 % interval of a method's rank holds now."""
-    row = _row_of(predictor.table, method)
-    tasks = np.flatnonzero(~predictor.table.known[row])
-    covariance, noise = predictor.process.covariance((np.full(len(tasks), row), tasks))
+    row, tasks, covariance, noise = _missing(predictor, method)
     return _ranks(predictor, row, covariance, noise, np.arange(len(tasks)))
 
 
@@ -158,11 +154,15 @@ def _ranks(predictor: Predictor, row: int, left: np.ndarray, noise: float, open_
     return int((np.abs(np.delete(means, row) - means[row]) <= half).sum()) + 1
 
 
-def _row_of(table: ScoreTable, method: str) -> int:
+def _missing(predictor: Predictor, method: str) -> tuple[int, np.ndarray, np.ndarray, float]:
+    """The method's row, the tasks on which nothing is known of it, and the covariance of those cells with its noise."""
+    table = predictor.table
     if method not in table.methods:
         expected = f"one of the {len(table.methods)} methods of the table"
         raise DataError(f"unknown method {method!r}", where="table of results", expected=expected)
-    return table.methods.index(method)
+    row = table.methods.index(method)
+    tasks = np.flatnonzero(~table.known[row])
+    return row, tasks, *predictor.process.covariance((np.full(len(tasks), row), tasks))
 
 
 def _size(covariance: np.ndarray, cells: list[int]) -> float:

@@ -18,4 +18,4 @@ def neuco_commands() -> Iterator[Command]:
 
 @hookimpl
 def neuco_panels() -> Iterator[Panel]:
-    yield Panel(id="rate", title="Mean Q against bits", data=f"{HERE}.panel:curves", template=f"{HERE}:curves.html")
+    yield Panel(id="rate", title="Mean Q against bits", data=f"{HERE}.curves:curves", template=f"{HERE}:curves.html")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -113,8 +114,7 @@ def ablate(
             scores = {}
             for task_number, (task, labels) in enumerate(tasks):
                 if progress:
-                    share = (number + task_number / len(tasks)) / len(variants)
-                    progress(share, str(variant))
+                    progress((number + task_number / len(tasks)) / len(variants), str(variant))
                 scores[task.label] = score(
                     small, labels, protocol, metric=task.metric, threads=threads, train_share=variant.share
                 )
@@ -127,9 +127,7 @@ class Reducer:
     """Fewer dimensions of one block; the principal axes are computed once."""
 
     def __init__(self, values: np.ndarray, seed: int = 0) -> None:
-        self.values = values
-        self.seed = seed
-        self._axes: np.ndarray | None = None
+        self.values, self.seed = values, seed
 
     def __call__(self, reduction: str, dim: int) -> np.ndarray:
         if reduction == WHOLE:
@@ -137,23 +135,19 @@ class Reducer:
         if reduction == "truncate":
             return np.ascontiguousarray(self.values[:, :dim])
         if reduction == "pca":
-            if self._axes is None:
-                self._axes = principal_axes(self.values)
-            mean = self.values.mean(axis=0, dtype=np.float64)
-            return np.asarray((self.values - mean) @ self._axes[:, :dim], dtype=np.float32)
-        return random_projection(self.values, dim, self.seed)
+            return np.asarray(self._centred @ self._axes[:, :dim], dtype=np.float32)
+        # Onto Gaussian directions, scaled so that distances are kept on average.
+        directions = np.random.default_rng(self.seed).standard_normal((self.values.shape[1], dim)) / np.sqrt(dim)
+        return np.asarray(self.values @ directions, dtype=np.float32)
 
+    @cached_property
+    def _centred(self) -> np.ndarray:
+        return np.asarray(self.values - self.values.mean(axis=0, dtype=np.float64))
 
-def principal_axes(values: np.ndarray) -> np.ndarray:
-    """The eigenvectors of the covariance, the widest first; each points where its largest entry is positive."""
-    centred = values - values.mean(axis=0, dtype=np.float64)
-    spread, axes = np.linalg.eigh(centred.T @ centred)
-    axes = axes[:, np.argsort(-spread, kind="stable")]
-    largest = np.abs(axes).argmax(axis=0)
-    return np.asarray(axes * np.where(axes[largest, np.arange(axes.shape[1])] < 0, -1.0, 1.0))
-
-
-def random_projection(values: np.ndarray, dim: int, seed: int) -> np.ndarray:
-    """Onto ``dim`` Gaussian directions, scaled so that distances are kept on average."""
-    directions = np.random.default_rng(seed).standard_normal((values.shape[1], dim)) / np.sqrt(dim)
-    return np.asarray(values @ directions, dtype=np.float32)
+    @cached_property
+    def _axes(self) -> np.ndarray:
+        """The eigenvectors of the covariance, the widest first; each points where its largest entry is positive."""
+        spread, axes = np.linalg.eigh(self._centred.T @ self._centred)
+        axes = axes[:, np.argsort(-spread, kind="stable")]
+        largest = np.abs(axes).argmax(axis=0)
+        return np.asarray(axes * np.where(axes[largest, np.arange(axes.shape[1])] < 0, -1.0, 1.0))

@@ -25,7 +25,7 @@ from neuco_core.text import counted
 from neuco_extensions.rate.ablate import REDUCTIONS, VariantScore, plan
 from neuco_extensions.rate.ablate import ablate as score_variants
 from neuco_extensions.rate.coders import CODERS, expand
-from neuco_extensions.rate.plot import ablation_figure
+from neuco_extensions.rate.curves import ablation_figure
 from neuco_extensions.rate.stored import Ablation, AblationPoint, write_ablation
 
 DEFAULT = click.core.ParameterSource.DEFAULT

@@ -65,11 +65,6 @@ class AblationPoint(Part, frozen=True):
     def line(self) -> str:
         return line_of(self.reduction, self.rate)
 
-    @property
-    def whole(self) -> bool:
-        """Whether it is the embedding as it is."""
-        return (self.reduction, self.rate) == (WHOLE, "float32")
-
 
 class Ablation(Part, frozen=True, kw_only=True):
     """The curves of one method on all tasks of a suite."""
@@ -84,7 +79,7 @@ class Ablation(Part, frozen=True, kw_only=True):
 
     def holds(self, cells: Cells) -> bool:
         """Whether it is about what the board shows: the whole embedding must have the very Q of the records."""
-        whole = next((point for point in self.points if point.whole), None)
+        whole = next((point for point in self.points if (point.reduction, point.rate) == (WHOLE, "float32")), None)
         if whole is None or (self.method, self.version) not in {(m.id, m.version) for m in cells.methods}:
             return False
         shown = {task.id: cells.cell(self.method, task.id).q for task in cells.tasks}

@@ -15,9 +15,8 @@ from sklearn.base import clone
 from neuco_core.errors import DataError, UsageError
 from neuco_extensions.predict import predictor
 from neuco_extensions.predict.evaluate import MODELS, cross_validate, difference, folds
-from neuco_extensions.predict.factor import factorise
 from neuco_extensions.predict.predictor import Predictor
-from neuco_extensions.predict.process import ScoreProcess
+from neuco_extensions.predict.process import ScoreProcess, factorise
 from neuco_extensions.predict.suggest import pick, suggest
 from neuco_extensions.predict.table import ScoreTable, gaps
 
@@ -72,7 +71,7 @@ def test_factors_find_what_has_that_rank(rank: int) -> None:
         + random.normal(size=(30, rank)) @ random.normal(size=(rank, 20))
     )
     known = random.random(truth.shape) < 0.8
-    factored = factorise(np.where(known, truth, np.nan), known, rank, 1e-6)
+    factored = factorise(np.where(known, truth, np.nan), known, rank, 1e-6).every
     assert np.abs(factored - truth)[~known].mean() < 0.05
 
 

@@ -12,7 +12,7 @@ import pytest
 from neuco_core.errors import UsageError
 from neuco_core.figures import save
 from neuco_extensions.rate.ablate import Reducer, Variant, VariantScore, plan
-from neuco_extensions.rate.plot import ablation_figure
+from neuco_extensions.rate.curves import ablation_figure
 from tests.command import neuco_here as neuco
 
 FAST = ("--k", 2, "--epochs", 2)

@@ -15,7 +15,7 @@ from neuco_core.errors import DataError
 from neuco_core.plugins.catalog import load_suite
 from neuco_core.site.board_page import board_page
 from neuco_core.site.page_data import from_suite
-from neuco_extensions.rate.panel import of_board
+from neuco_extensions.rate.curves import of_board
 from neuco_extensions.rate.stored import Ablation, AblationPoint, read_ablations, write_ablation
 from tests.command import neuco_here as neuco
 from tests.site.made_pages import IMAGE, made_source
