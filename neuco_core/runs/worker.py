@@ -28,7 +28,8 @@ from msgspec.structs import replace
 
 from neuco_core import __version__
 from neuco_core.encode.encoding import Clock, Encoding
-from neuco_core.encode.run import EncodeOptions, method_embeddings
+from neuco_core.encode.requirements import full_params, open_cubes
+from neuco_core.encode.run import EncodeOptions, method_embeddings, open_cache
 from neuco_core.env import PACKAGE, show_in_debug
 from neuco_core.errors import DataError
 from neuco_core.fetch.cache import cache_dir
