@@ -16,7 +16,7 @@ Every way in (the command line, the web server, the worker of EvalAI) uses one o
         host.answer(entry.id, team)                    # what the team may see, and when
         host.journal.get(entry.id)                     # what the hosts may: state, code, feedback, scores, detail
 
-An upload in parts, as of an asynchronous server, is ``host.Upload`` and then ``host.enter(team, phase, upload)``.
+An upload in parts, as of an asynchronous server, is ``host.Upload`` and then ``host.journal.enter(…, upload)``.
 ``host.evaluate(phase, path)`` scores a file and keeps nothing. ``host.challenge.public()`` is what anybody may read of
 the rules. The same file of a team in a phase, or the same ``source``, is one submission: give it twice and it counts
 once.

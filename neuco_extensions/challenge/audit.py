@@ -29,8 +29,8 @@ from neuco_extensions.challenge.board import final_board, history
 from neuco_extensions.challenge.feedback import Rung, feedback
 from neuco_extensions.challenge.host import Host
 from neuco_extensions.challenge.journal import UNREAD, JournalEntry, Verdict, broken_link
-from neuco_extensions.challenge.rules import RULES
-from neuco_extensions.challenge.seal import LARGEST, PUBLIC_RULES, REVEAL, contents, public_rules, read_secrets
+from neuco_extensions.challenge.rules import REVEAL, RULES
+from neuco_extensions.challenge.seal import LARGEST, PUBLIC_RULES, contents, public_rules, read_secrets
 from neuco_extensions.challenge.workers import evaluate_again
 
 CHECKS = {

@@ -48,10 +48,6 @@ class Hidden:
     ids: tuple[str, ...]
     used: tuple[str, ...]
 
-    @property
-    def decoys(self) -> frozenset[str]:
-        return frozenset(self.ids) - set(self.used)
-
 
 class PhaseError(NeucoError):
     """A phase that cannot be evaluated: the hosts' fault, so no submission fails of it."""

@@ -37,7 +37,7 @@ from neuco_extensions.challenge.journal import (
     left_by_quotas,
 )
 from neuco_extensions.challenge.rules import Challenge, load_challenge
-from neuco_extensions.challenge.seal import REVEAL, Secrets, check_seal, read_secrets
+from neuco_extensions.challenge.seal import Secrets, check_seal, read_secrets
 
 CHUNK = 1 << 20
 
@@ -164,30 +164,8 @@ class Host:
             raise DataError(f"cannot be read: {error.strerror}", where=file) from error
         with content, Upload(self.challenge.private, self.challenge.limits.bytes) as upload:
             shutil.copyfileobj(content, upload, CHUNK)
-            return self.enter(team, phase, upload, public=public, source=source, now=now)
-
-    def enter(
-        self,
-        team: str,
-        phase: str,
-        upload: Upload,
-        *,
-        public: bool = True,
-        source: str | None = None,
-        now: datetime | None = None,
-    ) -> JournalEntry:
-        """Keep an upload that is complete, and enter it: the second half of ``submit``."""
-        sha256 = upload.finish()
-
-        def keep() -> None:
-            """Only for one that is new: what was entered before the end is known after it, too."""
-            if (self.challenge.published / REVEAL).exists():
-                raise RefusedError("closed")  # whatever time is given for its receipt: the seeds are known to all
-            upload.keep()
-
-        return self.journal.enter(
-            self.challenge, team, phase, sha256, upload.size, public=public, source=source, now=now, keep=keep
-        )
+            enter = self.journal.enter
+            return enter(self.challenge, team, phase, upload, public=public, source=source, now=now)
 
     def evaluate(self, phase: str, path: Path, *, name: str = "s000000", threads: int | None = 1) -> Verdict:
         """Score a file as a submission, in this process; nothing is kept."""

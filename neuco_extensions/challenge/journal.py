@@ -20,14 +20,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from filelock import FileLock, Timeout
 
 from neuco_core.errors import DataError, NeucoError, UnknownIdError, UsageError
 from neuco_core.files import canonical
 from neuco_core.records.model import Record
-from neuco_extensions.challenge.rules import Challenge
+from neuco_extensions.challenge.rules import REVEAL, Challenge
+
+if TYPE_CHECKING:
+    from neuco_extensions.challenge.host import Upload
 
 JOURNAL = "journal.sqlite3"
 WAIT = 60.0  # seconds for another process's transaction
@@ -77,15 +80,6 @@ class Verdict:
     scores: Mapping[str, float] = field(default_factory=dict)
     detail: str = ""
     records: tuple[Record, ...] = ()
-
-    @property
-    def scored(self) -> bool:
-        return self.code == "scored"
-
-    @property
-    def message(self) -> str:
-        """The sentence for the team."""
-        return MESSAGES[self.code]
 
 
 class RefusedError(NeucoError):
@@ -192,27 +186,26 @@ class Journal:
         challenge: Challenge,
         team: str,
         phase: str,
-        sha256: str,
-        size: int,
+        upload: Upload,
         *,
         public: bool = True,
         source: str | None = None,
         now: datetime | None = None,
-        keep: Callable[[], object] | None = None,
     ) -> JournalEntry:
-        """Accept a submission, or raise ``RefusedError``. ``keep`` stores its file, and is called if it is accepted.
+        """Accept a submission whose file came whole and keep the file, or raise ``RefusedError``.
 
         The same file of the same team in the same phase, or the same ``source`` (the name of the submission elsewhere,
         such as ``evalai:12``), is the same submission: it is given back, and counts once. ``now`` is the moment of
         receipt; it is the hosts' clock that counts.
         """
         challenge.require(phase=phase, team=team)
+        sha256 = upload.finish()
         with self._transaction() as db:
             moment = now or datetime.now(UTC)
             same = "(team = ? AND phase = ? AND sha256 = ?) OR source = ?"
             if entered := self._select(f"{same} ORDER BY id LIMIT 1", team, phase, sha256, source):
                 return entered[0]
-            if size > challenge.limits.bytes:
+            if upload.size > challenge.limits.bytes:
                 raise RefusedError("size")
             if not challenge.phase(phase).open_at(moment):
                 raise RefusedError("closed")
@@ -222,10 +215,12 @@ class Journal:
             if not today:
                 raise RefusedError("quota")
             last = db.execute("SELECT id, chain FROM submissions ORDER BY id DESC LIMIT 1").fetchone() or (0, "")
-            if keep is not None:  # not before: files of refused submissions would fill the disk
-                keep()
+            # Only for one that is new: what was entered before the end is known after it, too.
+            if (challenge.published / REVEAL).exists():
+                raise RefusedError("closed")  # whatever time is given for its receipt: the seeds are known to all
+            upload.keep()  # not before: files of refused submissions would fill the disk
             number = last[0] + 1
-            values = (number, team, phase, sha256, size, int(public), stamp(moment), source)
+            values = (number, team, phase, sha256, upload.size, int(public), stamp(moment), source)
             row = (*values, link(last[1], values))
             marks = ", ".join("?" * len(row))
             db.execute(f"INSERT INTO submissions ({', '.join(CHAINED)}, chain) VALUES ({marks})", row)  # noqa: S608
@@ -244,7 +239,15 @@ class Journal:
 
     def _select(self, where: str, *values: Any) -> list[JournalEntry]:
         rows = self._db.execute(f"SELECT {COLUMNS} FROM submissions WHERE {where}", values)  # noqa: S608
-        return [_entry(row) for row in rows]
+        return [
+            entry._replace(
+                public=bool(entry.public),
+                feedback=json.loads(entry.feedback or "{}"),  # type: ignore[arg-type]
+                scores=json.loads(entry.scores or "{}"),  # type: ignore[arg-type]
+                detail=entry.detail or "",
+            )
+            for entry in map(JournalEntry._make, rows)
+        ]
 
     def lease(self, attempts: int) -> JournalEntry | None:
         """The next submission to evaluate, which is this worker's until it is done or killed.
@@ -307,7 +310,7 @@ class Journal:
             "answer_number = (SELECT coalesce(max(answer_number), 0) + 1 FROM submissions), code = ?, feedback = ?, "
             "scores = ?, records = ?, rung = ?, detail = ? WHERE id = ?",
             (
-                "scored" if verdict.scored else "failed",
+                "scored" if verdict.code == "scored" else "failed",
                 stamp(datetime.now(UTC)),
                 verdict.code,
                 canonical(dict(verdict.feedback)),
@@ -356,13 +359,3 @@ def broken_link(submissions: list[JournalEntry]) -> int | None:
             return number
         before = entry.chain
     return None
-
-
-def _entry(row: tuple[Any, ...]) -> JournalEntry:
-    entry = JournalEntry(*row)
-    return entry._replace(
-        public=bool(entry.public),
-        feedback=json.loads(entry.feedback or "{}"),  # type: ignore[arg-type]
-        scores=json.loads(entry.scores or "{}"),  # type: ignore[arg-type]
-        detail=entry.detail or "",
-    )

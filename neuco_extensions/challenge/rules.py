@@ -28,6 +28,7 @@ from neuco_core.specs import Remote, Task
 from neuco_core.text import join_names
 
 RULES = "challenge.toml"
+REVEAL = "reveal.json"  # written when the challenge is closed
 LARGEST_RULES = 4_000_000  # bytes: thousands of teams
 LARGEST_IDS = 1_000_000_000
 TEAM_ID = r"[a-z0-9][a-z0-9_-]{0,39}"

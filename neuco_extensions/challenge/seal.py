@@ -24,7 +24,6 @@ from neuco_extensions.challenge.rules import Challenge
 SECRETS = "secrets.json"
 SEAL = "seal.json"
 PUBLIC_RULES = "rules.json"
-REVEAL = "reveal.json"  # written when the challenge is closed
 LARGEST = 10_000_000
 T = TypeVar("T")
 

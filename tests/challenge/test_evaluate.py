@@ -20,6 +20,7 @@ from neuco_extensions.challenge import evaluate as module
 from neuco_extensions.challenge.audit import CHECKS, audit, close
 from neuco_extensions.challenge.evaluate import PhaseError, hidden
 from neuco_extensions.challenge.host import Host
+from neuco_extensions.challenge.journal import MESSAGES
 from neuco_extensions.challenge.rules import load_challenge
 from neuco_extensions.challenge.seal import contents
 from tests.challenge.parts import BAD, DEV, IDS, SAMPLES, TEST, InProcess, bad_file, embed, make_challenge, work
@@ -35,7 +36,7 @@ def test_whatever_a_team_sends_has_an_outcome(host: Host, tmp_path: Path, kind: 
     verdict = host.evaluate("dev", bad_file(tmp_path / "1.csv", kind))
     assert verdict.code == {"ids": "ids", "huge": "size"}.get(kind, "format")
     assert (verdict.records, verdict.scores, verdict.feedback) == ((), {}, {})
-    assert str(tmp_path) not in verdict.message
+    assert str(tmp_path) not in MESSAGES[verdict.code]
 
 
 def test_the_numbers_are_those_of_the_scorer(host: Host, tmp_path: Path) -> None:
@@ -49,7 +50,7 @@ def test_the_numbers_are_those_of_the_scorer(host: Host, tmp_path: Path) -> None
         assert verdict.scores[record.task] == expected.q
         assert (record.samples["embeddings"], record.inputs["embeddings"]) == (SAMPLES, used.sha256)  # no decoys
     assert len(secret.used) == SAMPLES
-    assert secret.decoys == set(IDS) - set(secret.used)
+    assert set(secret.ids) == set(IDS) > set(secret.used)
 
 
 @pytest.mark.parametrize(("count", "code"), [(3, "scored"), (4, "failed")])

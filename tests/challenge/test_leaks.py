@@ -78,7 +78,7 @@ def test_order_and_format_of_the_file_change_nothing(host: Host, tmp_path: Path)
     for name, rows in (("a.npz", range(len(IDS))), ("b.csv", order), ("c.parquet", order[::-1])):
         write_embeddings(make_embeddings([IDS[n] for n in rows], values[list(rows)]), tmp_path / name)
         verdicts.append(host.evaluate("test", tmp_path / name))
-    assert verdicts[0].scored
+    assert verdicts[0].code == "scored"
     assert len({tuple(sorted(one.scores.items())) for one in verdicts}) == 1
     assert len({record.per_split for one in verdicts for record in one.records}) == len(verdicts[0].records)
 

@@ -202,7 +202,7 @@ def test_on_evalai_the_hosts_faults_make_submissions_wait(
 
 def test_who_only_evaluates_opens_no_journal(folder: Path, tmp_path: Path) -> None:
     with Host(folder) as host:
-        assert host.evaluate("dev", embed(tmp_path / "x.npz", 1)).scored
+        assert host.evaluate("dev", embed(tmp_path / "x.npz", 1)).code == "scored"
     assert not list((folder / "private").glob("journal*"))
     (folder / "private/journal.sqlite3").write_bytes(b"no database" * 1000)
     with Host(folder) as host, pytest.raises(DataError, match="the journal cannot be opened"):

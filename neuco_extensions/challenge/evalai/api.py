@@ -24,7 +24,7 @@ from urllib3.exceptions import HTTPError
 from neuco_core.errors import FetchError, UsageError
 from neuco_core.fetch.http import TRANSIENT, accept
 from neuco_core.fetch.transfer import CHUNK, Settings, Sink, TransientError, Transport, download, shown
-from neuco_extensions.challenge.journal import Verdict
+from neuco_extensions.challenge.journal import MESSAGES, Verdict
 
 PORTS = {"http": 80, "https": 443}
 FILES = "https://evalai.s3.amazonaws.com"  # where eval.ai keeps the files of submissions
@@ -132,14 +132,14 @@ class Api:
 
     def put(self, number: int, phase: int, codename: str, verdict: Verdict, metadata: Mapping[str, Any]) -> None:
         """Say how it ended. Teams read ``stdout``, ``stderr`` and ``result``: a fixed sentence and the feedback."""
-        done = verdict.scored
+        done, message = verdict.code == "scored", MESSAGES[verdict.code]
         board = [{"split": codename, "show_to_participant": True, "accuracies": dict(verdict.feedback)}]
         answer = {
             "challenge_phase": phase,
             "submission": number,
             "submission_status": "FINISHED" if done else "FAILED",
-            "stdout": verdict.message if done else "",
-            "stderr": "" if done else verdict.message,
+            "stdout": message if done else "",
+            "stderr": "" if done else message,
             "result": json.dumps(board if done and verdict.feedback else [], allow_nan=False),
             "metadata": json.dumps(metadata, sort_keys=True),
         }
@@ -178,33 +178,29 @@ class Api:
         except RequestException as error:
             # Not "from error": its text has the address and may have more.
             raise TransientError(f"EvalAI does not answer ({type(error).__name__})", where=where) from None
-        return _content(answer, where)
+        status = answer.status_code
+        if status in TRANSIENT:
+            header = answer.headers.get("Retry-After", "")  # Django's REST framework gives whole seconds
+            wait = min(float(header), LONGEST_ASKED) if header.isdecimal() else 0.0
+            raise TransientError(f"EvalAI is busy or failed (HTTP {status})", where=where, wait=wait)
+        if status in (401, 403):
+            hint = "The token may have expired, or its owner is not a host of the challenge"
+            raise TokenRefusedError(f"EvalAI refused the token (HTTP {status})", where=where, hint=hint)
+        if 300 <= status < 400:
+            raise EvalAIRefusedError(f"EvalAI redirects elsewhere (HTTP {status})", where=where, status=status)
+        try:
+            content = answer.json()
+        except ValueError:
+            raise TransientError(f"EvalAI sent no JSON (HTTP {status})", where=where) from None
+        if status >= 400:
+            reason = str(content.get("error", ""))[:200] if isinstance(content, dict) else ""
+            raise EvalAIRefusedError(f"EvalAI refused (HTTP {status})", where=where, status=status, got=reason or None)
+        return content
 
     def _sign(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
         """As an ``auth``, so that a line in the host's .netrc does not take its place."""
         request.headers["Authorization"] = f"Bearer {self.account.token}"
         return request
-
-
-def _content(answer: requests.Response, where: str) -> Any:
-    status = answer.status_code
-    if status in TRANSIENT:
-        header = answer.headers.get("Retry-After", "")  # Django's REST framework gives whole seconds
-        wait = min(float(header), LONGEST_ASKED) if header.isdecimal() else 0.0
-        raise TransientError(f"EvalAI is busy or failed (HTTP {status})", where=where, wait=wait)
-    if status in (401, 403):
-        hint = "The token may have expired, or its owner is not a host of the challenge"
-        raise TokenRefusedError(f"EvalAI refused the token (HTTP {status})", where=where, hint=hint)
-    if 300 <= status < 400:
-        raise EvalAIRefusedError(f"EvalAI redirects elsewhere (HTTP {status})", where=where, status=status)
-    try:
-        content = answer.json()
-    except ValueError:
-        raise TransientError(f"EvalAI sent no JSON (HTTP {status})", where=where) from None
-    if status >= 400:
-        reason = str(content.get("error", ""))[:200] if isinstance(content, dict) else ""
-        raise EvalAIRefusedError(f"EvalAI refused (HTTP {status})", where=where, status=status, got=reason or None)
-    return content
 
 
 class RefusedPlaceError(FetchError):

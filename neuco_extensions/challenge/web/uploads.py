@@ -162,7 +162,11 @@ class IncomingUpload:
     async def enter(self, team: str, phase: str, *, public: bool) -> tuple[JournalEntry, bool]:
         """The submission, on disk and in the journal, and whether it is new. Only for a body that came whole."""
         now = datetime.now(UTC)
-        entry = await self._do(lambda host: host.enter(team, phase, self._write(host), public=public, now=now))
+
+        def enter(host: Host) -> JournalEntry:
+            return host.journal.enter(host.challenge, team, phase, self._write(host), public=public, now=now)
+
+        entry = await self._do(enter)
         return entry, entry.received == stamp(now)
 
     def _write(self, host: Host) -> Upload:
