@@ -32,7 +32,7 @@ from neuco_core.contract.contract import Finding, Inapplicable, all_checks, run_
 from neuco_core.contract.subjects import DatasetSubject, MethodSubject, TaskSubject
 from neuco_core.errors import NeucoError
 from neuco_core.plugins.catalog import Catalog, catalog, load_dataset, load_method, load_protocol, load_task
-from neuco_core.plugins.discovery import BrokenPlugin, Candidate
+from neuco_core.plugins.discovery import BrokenPlugin
 from neuco_core.plugins.loading import Plugins
 from neuco_core.records.model import Record, record_line
 from neuco_core.records.store import read_all
@@ -118,21 +118,9 @@ def _foreign(records: Sequence[Record], job: Job) -> Iterator[tuple[str, str]]:
                 yield method, task
 
 
-class Untouched(Plugins):
-    """All plugins but the modules given."""
-
-    def __init__(self, touched: Sequence[str]) -> None:
-        super().__init__()
-        self.touched = touched
-
-    @property
-    def candidates(self) -> tuple[Candidate, ...]:
-        return tuple(item for item in super().candidates if item.module not in self.touched)
-
-
 def problems(touched: Sequence[str]) -> list[BrokenPlugin]:
     """What is wrong with any plugin, and is not without the touched ones: whoever's it is, they brought it."""
-    without = Catalog(Untouched(touched)).problems()
+    without = Catalog(Plugins(without=touched)).problems()
     return [problem for problem in catalog().problems() if problem not in without]
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib
 import importlib.metadata
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from inspect import signature
 from operator import attrgetter
@@ -58,11 +58,13 @@ class Plugins:
         packages: Iterable[str] = IN_TREE,
         builtin: Iterable[str] = BUILTIN,
         entry_points: importlib.metadata.EntryPoints | None = None,
+        without: Collection[str] = (),
     ) -> None:
+        """``without`` are modules of plugins that are left out."""
         entries, unread = (entry_points, []) if entry_points is not None else installed_entry_points()
         everything = [*find_in_tree(packages), *find_installed(entries), *unread]
         self._unusable = [item for item in everything if isinstance(item, BrokenPlugin)]
-        found = [item for item in everything if isinstance(item, Candidate)]
+        found = [item for item in everything if isinstance(item, Candidate) and item.module not in without]
         own = [Candidate((name,), name, BUILTIN[name], name, builtin=True) for name in builtin]
         self.candidates = (*own, *found)
         # Overlaps are decided before any import, so that no order of loading matters.
