@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
 
-from neuco_core.boards.build import build_board
 from neuco_core.boards.from_registry import current
 from neuco_core.boards.model import Board
 from neuco_core.boards.published import Published, list_published
@@ -19,11 +17,10 @@ from neuco_core.errors import DataError, NeucoError, UnknownIdError, UsageError
 from neuco_core.records.store import write_records
 from neuco_core.site.board_page import board_page
 from neuco_core.site.page_data import from_suite
-from neuco_extensions.geobench.board import Filter
 from neuco_extensions.geobench.facts import CAPABILITIES, DATASETS
 from neuco_extensions.geobench.published import of_submissions, parameters, row_id
 from neuco_extensions.geobench.submission import RUNS, from_folder, list_submissions, write_submission
-from tests.boards.helpers import make_suite, real_record
+from tests.boards.helpers import real_record
 from tests.geobench.parts import good_info, good_rows, renamed, run, spoiled, write
 
 OFFICIAL = json.loads((Path(__file__).parent / "official.json").read_text(encoding="utf-8"))
@@ -142,28 +139,22 @@ def test_a_new_submission_moves_nobody(committed_registry: Path, tmp_path: Path,
     assert first.rows[0].values["classification"] > 1  # type: ignore[operator]
 
 
-def test_filters(item: Published) -> None:
+def test_filters_and_options_that_cannot_be(item: Published, board: Board) -> None:
     small = item.board({"largest": 100, "decoder": "faster-rcnn", "replicates": 100})
     assert small.rows
     assert all(row.facts["n_parameters"] <= 100e6 for row in small.rows)  # type: ignore[operator]
     assert "only decoder faster-rcnn, at most 100 M parameters" in small.rule
     assert any("out of range" in note for note in small.notes)
     assert item.board({"tuning": "frozen"}).rows == ()
-    assert Filter().describe() == ""
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"by": "colour"}, "no capability 'colour'"),
-        ({"aggregation": "median"}, "no such aggregation"),
-        ({"replicates": 5}, "at least 100"),
-        ({"scheme": "mine"}, "geobench-2 or tags"),
-    ],
-)
-def test_options_that_cannot_be(item: Published, options: dict[str, Any], words: str) -> None:
-    with pytest.raises(NeucoError, match=words):
-        item.board(options)
+    assert "only" not in board.rule
+    for name, value, words in (
+        ("by", "colour", "no capability 'colour'"),
+        ("aggregation", "median", "no such aggregation"),
+        ("replicates", 5, "at least 100"),
+        ("scheme", "mine", "geobench-2 or tags"),
+    ):
+        with pytest.raises(NeucoError, match=words):
+            item.board({name: value})
 
 
 def test_runs_that_do_not_vary_take_nobodys_interval(committed_registry: Path, tmp_path: Path) -> None:
@@ -203,19 +194,6 @@ def test_sizes_as_people_write_them() -> None:
     unknown = dict.fromkeys(("TBD", "", "9" * 400 + "M", "1e999M"))
     assert {text: parameters(text) for text in (*sizes, *unknown)} == {**sizes, **unknown}
     assert row_id("a" * 20, "Vi.T/" * 30) == "vi-t-" * 8 + "vi-" + "-" + "a" * 20
-
-
-def test_a_suite_of_ours_by_the_tags_of_its_tasks() -> None:
-    records = [
-        real_record(method, task, [base + 0.01 * i for i in range(4)])
-        for method, base in (("pca", 0.6), ("mosaiks", 0.4))
-        for task in TASKS
-    ]
-    board = build_board(records, make_suite(*TASKS, kind="geobench"))
-    assert board.ranks == {"pca": 1, "mosaiks": 2}
-    assert board.columns[1].label == "Overall"
-    assert board.rows[0].values["overall"] == pytest.approx(0.615, abs=0.002)
-    assert "scores as they are" in board.rule
 
 
 def test_the_command_and_where_a_folder_would_stand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -282,6 +260,10 @@ def test_a_suite_is_shown_by_another_kind(registry: Path) -> None:
     board = json.loads(shown("--kind", "geobench", "--by", "water", "--json").output)
     assert board["kind"] == "geobench"
     assert board["rule"].startswith("water: ")
+    assert "scores as they are" in board["rule"]
+    (first, second) = sorted(board["rows"], key=lambda row: row["rank"])
+    assert (first["method"], second["method"]) == ("pca", "mosaiks")
+    assert first["values"]["overall"] == pytest.approx(0.65, abs=0.002)  # of 0.6 and 0.7
     assert json.loads(shown("--json").output)["kind"] == "neuco"
     with pytest.raises(UnknownIdError, match=r"no capability 'terrain'\. Known are overall, texture, water"):
         shown("--kind", "geobench", "--by", "terrain")  # all tasks share it

@@ -104,21 +104,14 @@ SPOILED: dict[str, tuple[Spoil, str, str, bool, str]] = {
 }  # fmt: skip
 
 
-def test_a_faultless_one_passes(tmp_path: Path) -> None:
-    folder = write(tmp_path, good_rows(), good_info())
-    (folder / ".DS_Store").write_bytes(b"")  # overlooked there, too
-    assert validate(folder) == []
-
-
 @pytest.mark.parametrize("name", SPOILED)
 def test_each_fails_for_its_own_reason(tmp_path: Path, name: str) -> None:
     spoil, rule, column, official, cure = SPOILED[name]
     folder = spoiled(tmp_path, spoil)
     faults = validate(folder)
     assert {(fault.rule, fault.column) for fault in faults} == {(rule, column)}
-    (own, *_) = [fault for fault in faults if fault.rule == rule and fault.official >= official]
-    assert cure in " ".join(fault.cure for fault in faults if fault.rule == rule)
-    assert own.column == column
+    assert cure in " ".join(fault.cure for fault in faults)
+    assert any(fault.official >= official for fault in faults)
     assert bool(validate(folder, official=True)) == official
 
 
@@ -127,7 +120,12 @@ def test_files(tmp_path: Path) -> None:
     (folder / "notes.txt").write_text("x")
     (fault,) = validate(folder)
     assert (fault.rule, fault.file, fault.official, fault.cure) == ("files", "notes.txt", True, "Remove notes.txt")
-    (folder / "notes.txt").unlink()
+    for k in range(499):
+        (folder / f"{k}.txt").touch()
+    faults = validate(folder)
+    assert (len(faults), "500 further files" in str(faults[-1])) == (21, True)
+    for path in folder.glob("*.txt"):
+        path.unlink()
     (folder / INFO).rename(folder / INFO.upper())
     rules = [(fault.file, fault.cure) for fault in validate(folder)]
     assert (INFO, f"Rename {INFO.upper()} to {INFO}") in rules
@@ -158,10 +156,9 @@ def test_a_missing_column_is_named_and_a_misspelt_one_is_seen(tmp_path: Path, co
     assert f"Rename {wrong!r} to {column!r}" in [fault.cure for fault in faults]
 
 
-@pytest.mark.parametrize("name", KEYS)
-def test_a_missing_key_is_named(tmp_path: Path, name: str) -> None:
-    folder = spoiled(tmp_path, lambda rows, info: info.pop(name))
-    assert [(fault.rule, fault.column) for fault in validate(folder, official=True)] == [("keys", name)]
+def test_each_missing_key_is_named(tmp_path: Path) -> None:
+    faults = validate(write(tmp_path, good_rows(), {}), official=True)
+    assert [(fault.rule, fault.column) for fault in faults] == [("keys", name) for name in KEYS]
 
 
 def test_an_error_instead_of_a_score(tmp_path: Path) -> None:
@@ -221,16 +218,12 @@ def test_equal_faults_are_told_once(tmp_path: Path) -> None:
         (lambda rows, info: [row.update(experiment_name="a\x1b[2Jb") for row in rows], "cannot be seen"),
         (lambda rows, info: info.update(License="x" * 30_000), "longer than 20000"),
         (lambda rows, info: rows[1].update(Seed="0.0"), "has a seed twice"),
+        (lambda rows, info: rows.extend(rows[0] | {"backbone": f"n{k}"} for k in range(99)), "101 backbones in one"),
         (lambda rows, info: info.update({"New model info": [{"unique_backbone_key": ["a"]}]}), "not a text"),
     ],
 )
 def test_names_that_mislead(tmp_path: Path, spoil: Callable[[Rows, Info], object], words: str) -> None:
     assert words in "\n".join(map(str, validate(spoiled(tmp_path, spoil))))
-
-
-def test_too_many_backbones(tmp_path: Path) -> None:
-    rows = [row | {"backbone": f"net{k}"} for k in range(101) for row in good_rows() if row["backbone"] == "resnet50"]
-    assert "101 backbones in one submission" in "\n".join(map(str, validate(write(tmp_path, rows, good_info()))))
 
 
 @pytest.mark.parametrize("look_alike", ["\u041cetric", "Metr\u0456c", "Metric\u200b"])
@@ -301,17 +294,9 @@ def test_what_is_not_a_file(tmp_path: Path, name: str) -> None:
         (folder / name).rmdir() if (folder / name).is_dir() else (folder / name).unlink()
 
 
-def test_a_folder_of_many_files(tmp_path: Path) -> None:
-    folder = write(tmp_path, good_rows(), good_info())
-    for k in range(500):
-        (folder / f"{k}.txt").touch()
-    faults = validate(folder)
-    assert len(faults) == 21
-    assert "500 further files" in str(faults[-1])
-
-
 def test_the_command(tmp_path: Path) -> None:
     good = write(tmp_path / "good", good_rows(), good_info())
+    (good / ".DS_Store").write_bytes(b"")  # overlooked there, too
     done = CliRunner().invoke(geobench, ["validate", str(good)])
     assert (done.exit_code, done.output) == (0, "no faults\n")
     bad = spoiled(tmp_path / "bad", cell("Seed", "1"))
