@@ -81,7 +81,7 @@ class CommandTable(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         try:
             return super().resolve_command(ctx, args)
-        except click.UsageError as error:
+        except click.UsageError as error:  # click itself looks for the likely one among commands that are loaded
             from difflib import get_close_matches  # only after a mistake
 
             close = get_close_matches(args[0], self.list_commands(ctx))
@@ -103,13 +103,23 @@ class Main(CommandTable):
         if name in COMMANDS:
             return super().get_command(ctx, name)
         commands, broken = _registered()
-        if name in commands:
-            return _load(commands[name])
-        for plugin in broken:
-            if plugin.name == name:
-                text = f"the command {name!r} cannot be loaded: {plugin.error}"
-                raise PluginError(text, where=plugin.file or plugin.source, hint="Repair or remove that plugin")
-        return None
+        text, hint = f"the command {name!r} cannot be loaded", "Repair or remove that plugin"
+        if name not in commands:
+            for plugin in broken:
+                if plugin.name == name:
+                    raise PluginError(f"{text}: {plugin.error}", where=plugin.file or plugin.source, hint=hint)
+            return None
+        spec = commands[name]
+        try:
+            with plugin_code():
+                command = resolve(spec.command)
+        except Interrupted:
+            raise
+        except BaseException as error:
+            raise PluginError(f"{text}: {say(error)}", where=spec.origin, hint=hint) from error
+        if not isinstance(command, click.Command):
+            raise PluginError(f"{name!r} is no click command", where=spec.origin, got=type(command).__name__)
+        return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         # Named, not imported: no command may make the help slow or break it.
@@ -129,28 +139,15 @@ def _registered() -> tuple[dict[str, Command], list[BrokenPlugin]]:
     return commands, broken
 
 
-def shadowed_commands() -> list[BrokenPlugin]:
-    """Commands of other packages that are named like ours, and so cannot be run."""
+def plugin_problems() -> list[BrokenPlugin]:
+    """What is wrong with plugins; also commands that are named like ours, and so cannot be run."""
     specs, _ = catalog().plugins.collect("command")
-    return [
+    shadowed = [
         BrokenPlugin(name, str(spec.origin), "command", f"neuco itself has a command {name!r}")
         for name, spec in specs.items()
         if name in COMMANDS
     ]
-
-
-def _load(spec: Command) -> click.Command:
-    try:
-        with plugin_code():
-            command = resolve(spec.command)
-    except Interrupted:
-        raise
-    except BaseException as error:
-        text = f"the command {spec.id!r} cannot be loaded: {say(error)}"
-        raise PluginError(text, where=spec.origin, hint="Repair or remove that plugin") from error
-    if not isinstance(command, click.Command):
-        raise PluginError(f"{spec.id!r} is no click command", where=spec.origin, got=type(command).__name__)
-    return command
+    return [*catalog().problems(), *shadowed]
 
 
 @click.group(cls=Main, epilog=f"Exit codes: {CODES}.", context_settings={"help_option_names": ["-h", "--help"]})

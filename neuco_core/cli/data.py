@@ -11,7 +11,7 @@ import click
 
 from neuco_core.cli import CommandTable
 from neuco_core.cli.options import ids_of
-from neuco_core.cli.output import clean, echo_json, json_option, table
+from neuco_core.cli.output import clean, echo_json, echo_rows, json_option, table
 from neuco_core.errors import EXIT_CODES, ChecksumError, DataError, NeucoError, UsageError
 from neuco_core.fetch import links
 from neuco_core.fetch.cache import MADE, CachedFile, cache_dir, discard, entries, files_made, prunable, remove
@@ -22,9 +22,8 @@ from neuco_core.progress import show_progress
 from neuco_core.specs import Remote, Task
 from neuco_core.text import counted
 
-HERE, PUBLISH = "neuco_core.cli.data", "neuco_core.cli.data_publish"
-COMMANDS = {name: f"{HERE}:{name}" for name in ("fetch", "link", "ls", "pin", "prune", "verify")}
-COMMANDS |= {name: f"{PUBLISH}:{name}" for name in ("package", "upload")}
+COMMANDS = {name: f"neuco_core.cli.data:{name}" for name in ("fetch", "link", "ls", "pin", "prune", "verify")}
+COMMANDS |= {name: f"neuco_core.cli.data_publish:{name}" for name in ("package", "upload")}
 CODES = ", ".join(f"{code} {EXIT_CODES[code]}" for code in (0, 2, 3, 4, 7))
 
 
@@ -67,13 +66,10 @@ def fetch(tasks: Sequence[str], suite: str | None, methods: Sequence[str], as_js
             row["error"] = str(error)
             errors.append(error)
         rows.append(row)
-    if as_json:
-        echo_json(rows)
-    else:
-        # A single failure is the error that the command ends with; it is not repeated.
-        where = [row["path"] or (row["error"] if len(errors) > 1 else "") for row in rows]
-        cells = [(row["name"], row["state"], str(row["size"] or ""), at) for row, at in zip(rows, where, strict=True)]
-        click.echo(table(("file", "state", "bytes", "where"), cells, right=(2,)))
+    # A single failure is the error that the command ends with; it is not repeated.
+    where = [row["path"] or (row["error"] if len(errors) > 1 else "") for row in rows]
+    cells = [(row["name"], row["state"], str(row["size"] or ""), at) for row, at in zip(rows, where, strict=True)]
+    echo_rows(as_json, rows, ("file", "state", "bytes", "where"), cells, right=(2,))
     _raise_for(errors, len(rows), "fetched")
 
 
@@ -214,17 +210,14 @@ def verify(datasets: Sequence[str], as_json: bool) -> None:
     know the data: it is the same for every copy. Damaged cubes are named and stay. Ends with exit code 4 if anything is
     corrupt or damaged.
     """
-    if datasets:
-        _verify_datasets(datasets, as_json)
-    else:
+    if not datasets:
         _verify_cache(as_json)
-
-
-def _verify_datasets(names: Sequence[str], as_json: bool) -> None:
+        return
     from neuco_core.cubes.cubes import damaged, source_of  # heavy: reads cubes
 
     rows: list[dict[str, Any]] = []
-    for dataset in [load_dataset(name) for name in names]:
+    cells, problems = [], []
+    for dataset in [load_dataset(name) for name in datasets]:
         source = source_of(dataset)
         samples = len(source.ids())
         bad: dict[str, str] = {}
@@ -235,15 +228,9 @@ def _verify_datasets(names: Sequence[str], as_json: bool) -> None:
                 if tell is not None:
                     tell(number / samples, f"{dataset.id}: {name}")
         rows.append({"dataset": dataset.id, "version": source.version, "samples": samples, "damaged": bad})
-    if as_json:
-        echo_json(rows)
-    else:
-        cells = [
-            (r["dataset"], r["version"], str(r["samples"]), f"{len(r['damaged'])} damaged" if r["damaged"] else "ok")
-            for r in rows
-        ]
-        click.echo(table(("dataset", "version", "samples", "state"), cells, right=(2,)))
-    problems = [f"{name}: {reason}" for row in rows for name, reason in row["damaged"].items()]
+        cells.append((dataset.id, source.version, str(samples), f"{len(bad)} damaged" if bad else "ok"))
+        problems += [f"{name}: {reason}" for name, reason in bad.items()]
+    echo_rows(as_json, rows, ("dataset", "version", "samples", "state"), cells, right=(2,))
     for problem in problems:
         click.echo(clean(problem), err=True)
     if problems:
@@ -256,13 +243,9 @@ def _verify_cache(as_json: bool) -> None:
         rows.append({**_describe(item), "intact": item.intact()})
         if not rows[-1]["intact"]:
             discard(item)
-    if as_json:
-        echo_json(rows)
-    else:
-        cells = [(r["sha256"][:12], r["name"], "ok" if r["intact"] else "corrupt, removed") for r in rows]
-        click.echo(table(("sha256", "name", "state"), cells))
-    corrupt = sum(not row["intact"] for row in rows)
-    if corrupt:
+    cells = [(r["sha256"][:12], r["name"], "ok" if r["intact"] else "corrupt, removed") for r in rows]
+    echo_rows(as_json, rows, ("sha256", "name", "state"), cells)
+    if corrupt := sum(not row["intact"] for row in rows):
         what = f"{corrupt} of {counted(len(rows), 'file')} in the cache corrupt, and removed"
         raise ChecksumError(what, hint="Fetch them again with `neuco data fetch`")
 

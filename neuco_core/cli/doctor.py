@@ -7,15 +7,14 @@ import sys
 from collections.abc import Callable, Iterator
 from functools import partial
 from importlib import metadata
-from pathlib import Path
 from textwrap import shorten
 
 import click
 from packaging.requirements import Requirement
 
 from neuco_core import __version__
-from neuco_core.cli import shadowed_commands
-from neuco_core.cli.output import echo_json, json_option, table
+from neuco_core.cli import plugin_problems
+from neuco_core.cli.output import echo_rows, json_option
 from neuco_core.env import PACKAGE, layers, registry_dir
 from neuco_core.errors import NeucoError
 from neuco_core.fetch.cache import cache_dir
@@ -33,11 +32,9 @@ Row = tuple[str, str, str]  # what was looked at, its status, and the detail
 @json_option
 def doctor(now: bool, as_json: bool) -> None:
     """Check the installation: versions, extras, folders, pins, plugins, suites. Ends with 5 if a plugin is broken."""
-    rows = [*_environment(), *_kernels(now), *_extras(), *_plugins(), *_suites()]
-    if as_json:
-        echo_json([{"check": check, "status": status, "detail": detail} for check, status, detail in rows])
-    else:
-        click.echo(table(("check", "status", "detail"), rows))
+    rows = [*_environment(), *_kernels(now), *_extras(), *_registered()]
+    names = ("check", "status", "detail")
+    echo_rows(as_json, [dict(zip(names, row, strict=True)) for row in rows], names, rows)
     failed = {check for check, status, _ in rows if status == "failed"}
     if failed:
         # A broken plugin has an exit code of its own, so that a script can tell it from a broken installation.
@@ -51,8 +48,8 @@ def _environment() -> Iterator[Row]:
     suites = any((layer / "suites").is_dir() for layer in registry)
     yield "registry", "ok" if suites else "failed", " over ".join(map(str, registry))
     yield _attempt("cache", lambda: f"{cache_dir()}{'' if cache_dir().exists() else ' (created on first use)'}")
-    yield _attempt("pins", lambda: _pins(shipped_pins()))
-    yield _attempt("own pins", lambda: _pins(user_pins()))
+    yield _attempt("pins", lambda: f"{len(read_pins(shipped_pins()))} in {shipped_pins()}")
+    yield _attempt("own pins", lambda: f"{len(read_pins(user_pins()))} in {user_pins()}")
 
 
 def _kernels(now: bool) -> Iterator[Row]:
@@ -67,10 +64,6 @@ def _kernels(now: bool) -> Iterator[Row]:
             yield f"kernel {name}", "ok", f"compiled in {folder}"
         else:
             yield f"kernel {name}", "missing", "will be compiled when it is first needed: neuco doctor --compile"
-
-
-def _pins(path: Path) -> str:
-    return f"{len(read_pins(path))} in {path}"
 
 
 def _attempt(check: str, detail: Callable[[], str]) -> Row:
@@ -106,14 +99,12 @@ def _satisfied(need: Requirement) -> bool:
         return False
 
 
-def _plugins() -> Iterator[Row]:
+def _registered() -> Iterator[Row]:
     working, _ = catalog().plugins.survey()
     yield "plugins", "ok", f"{len(working)} loaded, {sum(len(plugin.specs) for plugin in working)} specs registered"
-    for problem in (*catalog().problems(), *shadowed_commands()):
+    for problem in plugin_problems():
         yield f"plugin {problem.name}", "failed", f"{problem.file or problem.source}: {problem.error}"
 
-
-def _suites() -> Iterator[Row]:
     def tasks(name: str) -> str:
         suite = catalog().suite(name)
         load_protocol(suite.protocol)

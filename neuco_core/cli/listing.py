@@ -9,9 +9,9 @@ from typing import Any
 
 import click
 
-from neuco_core.cli import shadowed_commands
+from neuco_core.cli import plugin_problems
 from neuco_core.cli.options import ids_of, selection_options
-from neuco_core.cli.output import clean, echo_json, json_option, table, warn_of_suites
+from neuco_core.cli.output import clean, echo_rows, json_option, warn_of_suites
 from neuco_core.env import switched_on
 from neuco_core.errors import NeucoError
 from neuco_core.fetch.fetch import find_pin
@@ -88,33 +88,23 @@ def protocols(as_json: bool) -> None:
 def plugins(as_json: bool) -> None:
     """List plugins; for a broken one, say where it fails and why."""
     working, _ = catalog().plugins.survey()
-    problems = [*catalog().problems(), *shadowed_commands()]
+    problems = plugin_problems()
     rows: list[dict[str, Any]] = []
     for plugin in working:
         registers = [f"{noun} {spec.id}" for noun, spec in plugin.specs]
         source = str(plugin.candidate.origin())
         rows.append({"name": plugin.candidate.name, "status": "ok", "source": source, "registers": registers})
     rows += [{"status": "broken", **dataclasses.asdict(problem)} for problem in problems]
-    if as_json:
-        echo_json(rows)
-        return
     cells = [(r["name"], r["status"], str(len(r.get("registers", ()))), r.get("file") or r["source"]) for r in rows]
-    click.echo(table(("plugin", "status", "registers", "where"), cells, right={2}))
-    for problem in problems:
+    echo_rows(as_json, rows, ("plugin", "status", "registers", "where"), cells, right={2})
+    for problem in () if as_json else problems:
         click.echo(clean(f"broken: {problem}"), err=True)
 
 
 def _print(
-    specs: Sequence[object],
-    headers: Sequence[str],
-    rows: Sequence[Sequence[str]],
-    as_json: bool,
-    drop: Sequence[int],
+    specs: Sequence[object], headers: Sequence[str], rows: Sequence[Sequence[str]], as_json: bool, drop: Sequence[int]
 ) -> None:
-    if as_json:
-        echo_json([to_json(spec) for spec in specs])
-    else:
-        click.echo(table(headers, rows, drop=drop))
+    echo_rows(as_json, [to_json(spec) for spec in specs], headers, rows, drop=drop)
     problems = catalog().problems()
     if problems:
         click.echo(f"{counted(len(problems), 'broken plugin')} left out: run `neuco plugins`", err=True)

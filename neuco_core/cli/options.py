@@ -6,7 +6,7 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple, NoReturn, TypeVar
 
 import click
@@ -120,19 +120,11 @@ def parse_params(texts: Sequence[str]) -> dict[str, str | int | float | bool]:
             raise UsageError("bad --param", expected="NAME=VALUE", got=repr(text))
         if name in params:
             raise UsageError(f"--param {name} is given twice")
-        params[name] = parse_value(value)
+        params[name] = value == "true" if value in ("true", "false") else value
+        for kind in (float, int):
+            with suppress(ValueError):
+                params[name] = kind(value)
     return params
-
-
-def parse_value(text: str) -> str | int | float | bool:
-    if text in ("true", "false"):
-        return text == "true"
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text
 
 
 class Choice(NamedTuple):

@@ -49,6 +49,21 @@ def echo_json(value: object) -> None:
     echo_data(json_text(value))
 
 
+def echo_rows(
+    as_json: bool,
+    data: object,
+    headers: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    right: Collection[int] = (),
+    drop: Sequence[int] | None = None,
+) -> None:
+    """A table for people, or the data behind it for programs."""
+    if as_json:
+        echo_json(data)
+    else:
+        click.echo(table(headers, rows, right, drop=drop))
+
+
 def json_text(value: object) -> str:
     """A value as JSON, the same every time; NaN is refused because JSON has none."""
     text = json.dumps(value, allow_nan=False, ensure_ascii=False, indent=2, sort_keys=True) + "\n"
