@@ -58,19 +58,14 @@ def test_where_lower_is_better_on_a_board_predictions_are_scores_of_that_kind(mo
     assert other == pytest.approx([-score, -high, -low])
 
 
-@pytest.mark.parametrize(
-    ("ranks", "number", "said"), [(2, 1, "1 more task is exp"), (3, 4, "Not even 4 more tasks are")]
-)
-def test_what_is_enough(ranks: int, number: int, said: str) -> None:
-    assert enough(ranks, number, width=2).startswith(said)
-
-
 def test_suggestions_leave_less_and_less_unknown(table: Path) -> None:
     known = made(10, 6)
     place = int((~known.known).sum(1).argmax())
     suggestions = neuco_here("predict", "suggest", table, "--method", f"m{place}", "--number", "9", "--json").json
     assert len(suggestions) == (~known.known)[place].sum() > 1
     assert all(one["after"] < one["before"] for one in suggestions)
+    assert enough(2, 1, width=2).startswith("1 more task is exp")
+    assert enough(3, 4, width=2).startswith("Not even 4 more tasks are")
 
 
 def test_a_method_without_a_result_is_told_what_to_run(table: Path) -> None:
@@ -79,9 +74,7 @@ def test_a_method_without_a_result_is_told_what_to_run(table: Path) -> None:
     assert [one["ranks_after"] <= 2 for one in suggestions] == [False] * (len(suggestions) - 1) + [True]
     assert all(one["ranks_after"] <= one["ranks_before"] for one in suggestions)
     assert len(neuco_here(*words, "--number", "4").json) == 4
-
-
-def test_a_ranking_is_told_what_settles_it(table: Path) -> None:
+    # Of a ranking, which results of any method settle it.
     picks = neuco_here("predict", "suggest", str(table), "--number", "3", "--json").json
     known = made(10, 6)
     assert len({(one["method"], one["task"]) for one in picks}) == 3

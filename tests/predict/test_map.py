@@ -14,17 +14,10 @@ from neuco_core.errors import DataError
 from neuco_core.site.write import standalone
 from neuco_extensions.predict.map_figure import FONT, NARROW, WIDE, Drawing, short_names
 from neuco_extensions.predict.plane import FAR, POOR, MapPoint, fit_plane, grouped
-from neuco_extensions.predict.table import ScoreTable, gaps
+from neuco_extensions.predict.table import gaps
 from tests.command import neuco_here as neuco
-from tests.predict.test_predictor import made, written
+from tests.predict.test_predictor import as_table, made, written
 from tests.site.made_pages import IMAGE, MARKUP
-
-
-def two_families() -> ScoreTable:
-    """Six methods and six tasks: the first three tasks want the first half of the methods, the others the rest."""
-    order = np.array([5.0, 4.0, 3.0, 2.0, 1.0, 0.0])
-    values = np.stack([order + 0.01 * t for t in range(3)] + [order[::-1] + 0.01 * t for t in range(3)], axis=1)
-    return ScoreTable(tuple("abcdef"), tuple("uvwxyz"), values)
 
 
 def test_errors_are_what_the_distances_are_off() -> None:
@@ -39,21 +32,20 @@ def test_errors_are_what_the_distances_are_off() -> None:
     assert [p.known for p in plane.methods] == table.known.sum(1).tolist()
 
 
-def test_units_of_tasks_do_not_matter_and_it_is_the_same_twice() -> None:
+def test_units_of_tasks_do_not_matter_it_is_the_same_twice_and_more_starts_fit_better() -> None:
     table = made(8, 5, share=1.0)
     other = replace(table, values=7 * table.values - 100)
     first, again, second = fit_plane(table), fit_plane(table), fit_plane(other)
     assert first == again
     assert [p.x for p in first.points] == pytest.approx([p.x for p in second.points], abs=0.02)
-
-
-def test_more_starts_fit_better() -> None:
-    table = made(15, 9)
-    assert fit_plane(table).stress < fit_plane(table, starts=1).stress
+    large = made(15, 9)
+    assert fit_plane(large).stress < fit_plane(large, starts=1).stress
 
 
 def test_tasks_that_order_methods_alike_are_a_group() -> None:
-    plane = fit_plane(two_families())
+    order = np.array([5.0, 4.0, 3.0, 2.0, 1.0, 0.0])
+    values = np.stack([order + 0.01 * t for t in range(3)] + [order[::-1] + 0.01 * t for t in range(3)], axis=1)
+    plane = fit_plane(as_table(values))
     assert [p.group for p in plane.tasks] == [1, 1, 1, 2, 2, 2]
     assert plane.stress < POOR
     assert grouped(np.random.default_rng(0).normal(size=(40, 2))) == [0] * 40
@@ -61,16 +53,13 @@ def test_tasks_that_order_methods_alike_are_a_group() -> None:
 
 def test_who_is_good_at_everything_is_central() -> None:
     values = np.add.outer(np.arange(6.0), np.zeros(5)) + np.random.default_rng(0).normal(0, 0.2, (6, 5))
-    plane = fit_plane(ScoreTable(tuple("abcdef"), tuple("vwxyz"), values))
-    assert min(plane.methods, key=lambda point: point.reach).name == "f"
-    assert max(plane.methods, key=lambda point: point.reach).name == "a"
+    plane = fit_plane(as_table(values))
+    assert min(plane.methods, key=lambda point: point.reach).name == "m5"
+    assert max(plane.methods, key=lambda point: point.reach).name == "m0"
 
 
 def test_a_table_that_no_plane_holds_is_said_to_be_distorted() -> None:
-    noise = ScoreTable(
-        tuple(map(str, range(12))), tuple(f"t{i}" for i in range(12)), np.random.default_rng(0).normal(size=(12, 12))
-    )
-    plane = fit_plane(noise)
+    plane = fit_plane(as_table(np.random.default_rng(0).normal(size=(12, 12))))
     assert plane.distorted
     assert plane.doubtful
     first, second = plane.warnings("marked")
@@ -89,12 +78,11 @@ def test_who_has_too_few_results_is_left_out_and_small_tables_are_refused() -> N
 
 
 def test_equal_scores_and_huge_tables_are_defined() -> None:
-    plane = fit_plane(ScoreTable(tuple("abcdef"), tuple("vwxyz"), np.ones((6, 5))))
+    plane = fit_plane(as_table(np.ones((6, 5))))
     assert plane.stress == pytest.approx(0, abs=1e-3)
     assert Drawing(plane, {}).svg().count("<text") > 5
-    methods, tasks = (tuple(f"{letter}{i}" for i in range(size)) for letter, size in (("m", 10_000), ("t", 200)))
     with pytest.raises(DataError, match="too large for a map; expected at most 1000 methods and tasks"):
-        fit_plane(ScoreTable(methods, tasks, np.ones((10_000, 200))))
+        fit_plane(as_table(np.ones((10_000, 200))))
 
 
 @pytest.mark.parametrize("width", [WIDE, NARROW])
