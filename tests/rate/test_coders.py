@@ -38,11 +38,8 @@ def test_bits_of_the_fixed_rates(block: np.ndarray) -> None:
     assert bits == {"float32": 1024, "float16": 512, "int8": 256 + scales, "binary": 32 + scales}
 
 
-def test_float32_is_the_embedding_itself(block: np.ndarray) -> None:
+def test_more_bits_are_nearer_and_float32_is_the_embedding_itself(block: np.ndarray) -> None:
     assert np.array_equal(code(block, "float32").values, block)
-
-
-def test_more_bits_are_nearer(block: np.ndarray) -> None:
     errors = [error(block, rate) for rate in ("float32", "float16", "int8", "binary")]
     assert errors == sorted(errors)
     steps = [error(block, f"entropy={step:g}") for step in USUAL["entropy"]]
@@ -51,12 +48,9 @@ def test_more_bits_are_nearer(block: np.ndarray) -> None:
     assert bits == sorted(bits, reverse=True)
 
 
-def test_int8_is_within_half_a_step(block: np.ndarray) -> None:
+def test_int8_is_within_half_a_step_and_binary_has_two_levels_per_dimension(block: np.ndarray) -> None:
     step = np.ptp(block, axis=0) / 255
     assert (np.abs(code(block, "int8").values - block) <= step / 2 + 1e-4).all()
-
-
-def test_binary_has_two_levels_per_dimension(block: np.ndarray) -> None:
     decoded = code(block, "binary").values
     assert {len(np.unique(column)) for column in decoded.T} == {2}
     assert ((decoded > np.median(decoded, axis=0)) == (block > np.median(block, axis=0))).all()
@@ -95,16 +89,17 @@ def test_what_cannot_be_coded_is_an_error(block: np.ndarray) -> None:
         code(block, "entropy=1e-7")
 
 
-@pytest.mark.parametrize("name", ["int4", "float32=2", "", "entropy_coded"])
-def test_unknown_rates(name: str) -> None:
-    with pytest.raises(UsageError, match="no such rate"):
-        expand((name,))
-
-
-@pytest.mark.parametrize("name", ["entropy=0", "entropy=-1", "entropy=x", "entropy=inf", "entropy=nan"])
-def test_bad_steps(block: np.ndarray, name: str) -> None:
-    with pytest.raises(UsageError, match="bad number in a rate"):
-        code(block, name)
+@pytest.mark.parametrize(
+    ("words", "names"),
+    [
+        ("no such rate", ["int4", "float32=2", "", "entropy_coded"]),
+        ("bad number in a rate", ["entropy=0", "entropy=-1", "entropy=x", "entropy=inf", "entropy=nan"]),
+    ],
+)
+def test_rates_that_cannot_be(words: str, names: list[str]) -> None:
+    for name in names:
+        with pytest.raises(UsageError, match=words):
+            expand((name,))
 
 
 def test_without_the_coder_the_error_says_what_to_install(block: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> None:
