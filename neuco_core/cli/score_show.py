@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass
@@ -219,8 +220,8 @@ def _baseline(outcome: PlannedOutcome, record: Record) -> str:
 
 
 def counts_by_state(plans: Sequence[Plan]) -> dict[str, int]:
-    counts = {state: sum(plan.counts.get(state, 0) for plan in plans) for state in STATES}
-    return {state: count for state, count in counts.items() if count}
+    counts = Counter(cell.state for plan in plans for cell in plan.cells)
+    return {state: counts[state] for state in STATES if counts[state]}
 
 
 def _counts(plans: Sequence[Plan]) -> str:

@@ -1,24 +1,77 @@
-"""Engines run steps on workers: ``local`` in processes of this machine, or a plugin's, such as ``name://address``."""
+"""Engines run steps on workers: ``local`` in processes of this machine, or a plugin's, such as ``name://address``.
+
+A ``WorkerProcess`` is a worker as its owner sees it: given a step, looked after, and ended if it breaks its limits.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import logging
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
 from collections import deque
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from multiprocessing.connection import wait
-from typing import Any, Protocol
+from pathlib import Path
+from typing import Any, Protocol, TypeAlias
 
+import msgspec
+import psutil
 from msgspec.structs import replace
 
+from neuco_core.env import switched_on
 from neuco_core.errors import NeucoError, UsageError
 from neuco_core.plugins.catalog import catalog
-from neuco_core.runs.messages import Embedded, Group, Result, Step, StepLimits
-from neuco_core.runs.worker_process import LOOK_SECONDS, StepProgress, WorkerProcess
+from neuco_core.plugins.running import new_scratch
+from neuco_core.runs.messages import (
+    Embed,
+    Embedded,
+    EncodeShard,
+    Failed,
+    Group,
+    Ready,
+    Result,
+    Step,
+    StepShare,
+    Warned,
+    decode_report,
+    encode,
+)
 from neuco_core.specs import Engine, resolve
+
+START_SECONDS = 300.0  # a cold start compiles; a slow disk needs its time to import
+LOOK_SECONDS = 0.05
+# One thread of numerical libraries per worker: more would only stand in each other's way.
+ONE_THREAD = dict.fromkeys(
+    ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS", "NUMBA_NUM_THREADS"), "1"
+)
+log = logging.getLogger(__name__)
+StepProgress: TypeAlias = Callable[[Step, float], None]  # called with the share of a step that is done
 
 
 class EngineError(NeucoError):
     """The engine cannot be reached, or no longer does anything. What was saved stays."""
+
+
+@dataclass(frozen=True)
+class StepLimits:
+    """What a step may use: seconds of a score, seconds of making embeddings, bytes of memory (None: no limit).
+
+    Embeddings of a large dataset may well take hours; these seconds hold where nobody gave any.
+    """
+
+    seconds: float = 3600.0
+    embed_seconds: float = 24 * 3600.0
+    memory: int | None = None
+
+    def seconds_of(self, step: Step) -> float:
+        return self.embed_seconds if isinstance(step, Embed | EncodeShard) else self.seconds
 
 
 class EngineLike(Protocol):
@@ -74,16 +127,17 @@ class Schedule:
             new = next(self._groups, _END)
             self.exhausted = new is _END
             if isinstance(new, Group):
-                group = self._at[worker] = _OpenGroup(deque(new.steps), ready=new.embed is None)
+                group = _OpenGroup(deque(new.steps), ready=new.embed is None)
                 self._open.append(group)
                 if new.embed is not None:
+                    self._at[worker] = group
                     self._group_of[id(new.embed)] = new.embed, group
                     return new.embed
-        if group is None or not (group.ready and group.left):
-            group = max((item for item in self._open if item.ready), key=lambda item: len(item.left), default=None)
-            if group is None or not group.left:
-                return None
-            self._at[worker] = group
+            else:
+                group = max((item for item in self._open if item.ready), key=lambda item: len(item.left), default=None)
+        if group is None or not group.left:
+            return None
+        self._at[worker] = group
         step = group.left.popleft()
         self._group_of[id(step)] = step, group
         return step
@@ -109,6 +163,152 @@ class Schedule:
             self._open.remove(group)
 
 
+class WorkerProcess:
+    """One worker at a time; a new one is started when the last one died."""
+
+    def __init__(self, limits: StepLimits, progress: StepProgress | None = None) -> None:
+        self.limits, self.progress = limits, progress
+        self.step: Step | None = None
+        self.holds: Embed | None = None  # the embeddings that it has, or is making
+        self._process: subprocess.Popen[bytes] | None = None
+        self._commands = self.reports = -1
+        self._buffer, self._scratch = b"", ""
+        self._ready = self._stopped = False
+        self._deadline = 0.0
+
+    def give(self, step: Step) -> None:
+        """Begin a step; ``poll`` tells when it ended."""
+        if self._process is not None and self._process.poll() is not None:
+            self.kill()  # it died between two steps, which must not be blamed on the next
+        if self._process is None:
+            self._start()
+        self.step, self.holds = step, embed_of(step)
+        self._deadline = time.monotonic() + (self.limits.seconds_of(step) if self._ready else START_SECONDS)
+        with contextlib.suppress(BrokenPipeError):  # it died while idle; poll will notice
+            os.write(self._commands, encode(step) + b"\n")
+
+    def poll(self) -> Result | None:
+        """The result of the step, if it ended; a worker that died or broke a limit is put away."""
+        try:
+            result, ended = self._receive()
+            result = result or self._lost(ended)
+        except msgspec.MsgspecError as error:
+            result = Failed("crash", f"its process sent what cannot be read: {error}")
+            self.kill()
+        if result is not None:
+            self.step = None
+        return result
+
+    def run(self, step: Step) -> Result:
+        """A step from its beginning to its end."""
+        self.give(step)
+        result = None
+        while result is None:
+            wait([self.reports], LOOK_SECONDS)
+            result = self.poll()
+        return result
+
+    def _start(self) -> None:
+        self._scratch = new_scratch()
+        child_reads, self._commands = os.pipe()
+        self.reports, child_writes = os.pipe()
+        os.set_blocking(self.reports, False)
+        # What this process can import, the worker can.
+        path = os.pathsep.join(str(Path(entry).absolute()) for entry in sys.path if not entry.endswith(".zip"))
+        words = ["-P", "-m", "neuco_core.runs.worker", str(child_reads), str(child_writes), self._scratch]
+        try:
+            self._process = subprocess.Popen(
+                [sys.executable, *words],
+                pass_fds=(child_reads, child_writes),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=None if switched_on("NEUCO_DEBUG") else subprocess.DEVNULL,
+                env={**os.environ, **ONE_THREAD, "PYTHONPATH": path},
+                start_new_session=True,  # an interrupt from the keyboard goes to the owner alone
+            )
+        finally:
+            os.close(child_reads)
+            os.close(child_writes)
+        self._buffer, self._ready = b"", False
+
+    def _receive(self) -> tuple[Result | None, bool]:
+        """A whole result, if there is one, and whether the worker's end of the pipe is closed."""
+        ended = False
+        while not ended:
+            try:
+                data = os.read(self.reports, 1 << 16)
+            except BlockingIOError:
+                break
+            ended = not data
+            self._buffer += data
+        while b"\n" in self._buffer:
+            line, _, self._buffer = self._buffer.partition(b"\n")
+            report = decode_report(line)
+            if isinstance(report, Ready):
+                self._ready = True
+                if self.step:
+                    self._deadline = time.monotonic() + self.limits.seconds_of(self.step)
+            elif isinstance(report, Warned):
+                log.warning("%s", report.text)
+            elif not isinstance(report, StepShare):
+                return report, ended
+            elif self.progress and self.step:
+                self.progress(self.step, report.share)
+        return None, ended
+
+    def _lost(self, ended: bool) -> Result | None:
+        """Why the step will have no result, if it will have none: its worker died, or is ended now."""
+        process, step, memory = self._process, self.step, self.limits.memory
+        if process is None or step is None:
+            return None
+        if ended:
+            with contextlib.suppress(subprocess.TimeoutExpired):  # it closed its pipe and lives on: no use either
+                process.wait(5)
+            code = process.returncode
+            how = f"ended with exit code {code}"
+            if code is not None and code < 0:
+                how = f"was ended by {signal.Signals(-code).name}"
+            result = Failed("crash", f"its process {how}")
+        elif self._stopped:
+            result = Failed("crash", "it was stopped with its run")
+        elif memory is not None and holds_more(process.pid, memory):
+            result = Failed("memory", f"more than {memory / 10**9:g} GB of memory")
+        elif time.monotonic() <= self._deadline:
+            return None
+        elif self._ready:
+            result = Failed("timeout", f"not done after {self.limits.seconds_of(step):g} seconds")
+        else:
+            result = Failed("timeout", "its process did not start in time")
+        self.kill()
+        return result
+
+    def stop(self) -> None:
+        """End the step from another thread; the one that polls puts the worker away, for its pipes may be in use."""
+        self._stopped = True
+        process = self._process
+        if process is not None and process.returncode is None:
+            _kill_group(process.pid)
+
+    def kill(self) -> None:
+        """End the worker and whatever it started, now."""
+        if self._process is None:
+            return
+        pid = self._process.pid
+        members = family(pid)
+        # The number of a worker that was waited for is given anew only when nobody of its group or session is left.
+        reused = self._process.returncode is not None and any(process.pid == pid for process in members)
+        if not reused:
+            _kill_group(pid)
+            for process in members:  # some may have left the group
+                with contextlib.suppress(psutil.Error):
+                    process.kill()
+        self._process.wait()
+        shutil.rmtree(self._scratch, ignore_errors=True)
+        os.close(self._commands)
+        os.close(self.reports)
+        self._process, self._commands, self.reports = None, -1, -1
+
+
 class LocalEngine:
     """``jobs`` worker processes on this machine, each replaced when it dies: a cell that crashes costs only itself."""
 
@@ -119,30 +319,84 @@ class LocalEngine:
         self.progress: StepProgress | None = None
 
     def run(self, groups: Iterable[Group | None], limits: StepLimits) -> Iterator[tuple[Step, Result]]:
+        schedule = Schedule(groups)
         workers = [WorkerProcess(limits, self.progress) for _ in range(self.jobs)]  # each starts with its first step
         try:
-            yield from self._results(Schedule(groups), workers)
+            while True:
+                for number, worker in enumerate(workers):
+                    step = schedule.next(number) if worker.step is None else None
+                    if step is not None:
+                        worker.give(step)
+                busy = [worker for worker in workers if worker.step is not None]
+                if not busy and not schedule.left:
+                    return
+                wait([worker.reports for worker in busy], LOOK_SECONDS)
+                for worker in busy:
+                    step, result = worker.step, worker.poll()
+                    if step is not None and result is not None:
+                        yield from schedule.ended(step, result)
         finally:
             for worker in workers:
                 worker.kill()
-
-    def _results(self, schedule: Schedule, workers: Sequence[WorkerProcess]) -> Iterator[tuple[Step, Result]]:
-        while True:
-            for number, worker in enumerate(workers):
-                step = schedule.next(number) if worker.step is None else None
-                if step is not None:
-                    worker.give(step)
-            busy = [worker for worker in workers if worker.step is not None]
-            if not busy and not schedule.left:
-                return
-            wait([worker.fileno() for worker in busy], LOOK_SECONDS)
-            for worker in busy:
-                step, result = worker.step, worker.poll()
-                if step is not None and result is not None:
-                    yield from schedule.ended(step, result)
 
 
 def open_local(address: str | None, jobs: int) -> LocalEngine:
     if address is not None:
         raise UsageError("the local engine has no address", expected="--engine local", got=f"local://{address}")
     return LocalEngine(jobs)
+
+
+def embed_of(step: Step) -> Embed | None:
+    """The embeddings that a step needs."""
+    return step if isinstance(step, Embed) else None if isinstance(step, EncodeShard) else step.embed
+
+
+def _kill_group(pid: int) -> None:
+    # Some systems refuse to signal a group of which only a process is left that nobody has waited for.
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(pid, signal.SIGKILL)
+
+
+def family(pid: int) -> list[psutil.Process]:
+    """A worker that leads a session, all others of that session, and what they started outside of it."""
+    members: dict[int, psutil.Process] = {}
+    others = list(psutil.process_iter(["ppid"]))
+    for process in others:
+        with contextlib.suppress(OSError):  # it ended meanwhile
+            if process.pid == pid or os.getsid(process.pid) == pid:
+                members[process.pid] = process
+    count = 0
+    while count != len(members):
+        count = len(members)
+        members |= {process.pid: process for process in others if process.info["ppid"] in members}
+    return list(members.values())
+
+
+# One look per second: on a machine with thousands of processes it takes tens of milliseconds.
+_family_of = lru_cache(maxsize=64)(lambda pid, second: family(pid))
+
+
+def holds_more(pid: int, limit: int) -> bool:
+    """Whether a worker and all that it started hold more than so many bytes."""
+    try:
+        if psutil.Process(pid).memory_info().rss > limit:
+            return True
+    except psutil.Error:
+        return False
+    members = _family_of(pid, int(time.monotonic()))
+    if len(members) < 2 or sum(map(_memory, members)) <= limit:
+        return False
+    # Processes that were forked share pages, which must count once: this is exact, and too slow to do every time.
+    return sum(_memory(process, shared_once=True) for process in members) > limit
+
+
+def _memory(process: psutil.Process, *, shared_once: bool = False) -> int:
+    """Bytes of a process; with ``shared_once`` its part of what it shares, where the system tells that."""
+    try:
+        if shared_once and hasattr(process.memory_full_info(), "pss"):
+            return int(process.memory_full_info().pss)
+        return int(process.memory_info().rss)
+    except psutil.AccessDenied:
+        return int(process.memory_info().rss)
+    except psutil.Error:  # it ended meanwhile
+        return 0

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from neuco_core.errors import NeucoError, UsageError
 from neuco_core.plugins.catalog import catalog
-from neuco_core.runs.labels import shared_labels
+from neuco_core.runs.worker import shared_labels
 from neuco_core.scoring.leaks import columns_used, leaks
 from neuco_core.specs import Method, Remote, Task
 from neuco_core.tables.embeddings import read_embeddings

@@ -1,4 +1,4 @@
-"""What an engine and its workers tell each other: steps to do, limits to keep, results. Each is a line of JSON.
+"""What an engine and its workers tell each other: steps to do, and results. Each is a line of JSON.
 
 A step is one of four: ``Embed`` (make embeddings), ``ScoreCell`` (score them on a task), ``EncodeShard`` (encode some
 samples) and ``Call`` (run a function of an extension). So an extension has the same workers, limits and engines as
@@ -34,18 +34,7 @@ if TYPE_CHECKING:
     from neuco_core.tables.embeddings import Embeddings
     from neuco_core.tables.labels import Labels
 
-GIGABYTE = 10**9
 BATCH = 64  # samples that an encoder is given at once, unless that is too much for the memory
-
-
-class EmbeddingKey(NamedTuple):
-    """Which embeddings a worker holds."""
-
-    method: str
-    dataset: str
-    file: str
-    sha256: str
-    fresh: bool
 
 
 class Embed(msgspec.Struct, frozen=True, tag=True):
@@ -67,10 +56,6 @@ class Embed(msgspec.Struct, frozen=True, tag=True):
     shared: str = ""
     threads: int = 1
     batch_size: int = BATCH
-
-    @property
-    def key(self) -> EmbeddingKey:
-        return EmbeddingKey(self.method, self.dataset, self.file, self.sha256, self.fresh)
 
     @property
     def label(self) -> str:
@@ -130,11 +115,6 @@ class CallContext(NamedTuple):
     labels: Callable[[str], Labels]
     threads: int
     progress: Callable[[int, int], None]
-
-
-def embed_of(step: Step) -> Embed | None:
-    """The embeddings that a step needs."""
-    return step if isinstance(step, Embed) else None if isinstance(step, EncodeShard) else step.embed
 
 
 class Embedded(msgspec.Struct, frozen=True, tag=True):
@@ -225,18 +205,3 @@ class Group:
 
     steps: tuple[Step, ...]
     embed: Embed | None = None
-
-
-@dataclass(frozen=True)
-class StepLimits:
-    """What a step may use: seconds of a score, seconds of making embeddings, bytes of memory (None: no limit).
-
-    Embeddings of a large dataset may well take hours; these seconds hold where nobody gave any.
-    """
-
-    seconds: float = 3600.0
-    embed_seconds: float = 24 * 3600.0
-    memory: int | None = None
-
-    def seconds_of(self, step: Step) -> float:
-        return self.embed_seconds if isinstance(step, Embed | EncodeShard) else self.seconds

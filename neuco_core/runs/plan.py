@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -63,11 +62,6 @@ class Plan:
     fresh: bool = False
 
     @property
-    def counts(self) -> dict[str, int]:
-        found = Counter(cell.state for cell in self.cells)
-        return {state: found[state] for state in STATES if found[state]}
-
-    @property
     def work(self) -> list[PlannedCell]:
         return [cell for cell in self.cells if cell.to_run]
 
@@ -125,19 +119,17 @@ class Planner:
             return PlannedCell(method, task, "not-applicable", nothing, inputs, record)
         missing = self.identity.labels(task).missing or self.identity.embeddings(method, task.dataset).missing
         changes = self.identity.changes(record, inputs, method, task) if record else []
-        state, reason = self._state(record, changes, missing)
         known = tuple(sorted(self._known.get(inputs["embeddings_from"], ())))
-        return PlannedCell(method, task, state, reason, inputs, record, known=known)
-
-    def _state(self, record: Record | None, changes: Sequence[str], missing: str) -> tuple[str, str]:
+        state, reason = "new", ""
         if record and record.ok and not changes and not self.fresh:
-            return "cached", f"could not be compared here: {missing}" if missing else ""
-        if missing:
-            return "skipped", missing
-        if record is None or record.status in ("skipped", "not-applicable"):
-            return "new", ""
-        if changes:
-            return "stale", "; ".join(changes)
-        if self.fresh:
-            return "fresh", ""
-        return "retry" if self.retry else "failed", f"{record.failure}: {record.reason}"
+            state, reason = "cached", f"could not be compared here: {missing}" if missing else ""
+        elif missing:
+            state, reason = "skipped", missing
+        elif record and record.status not in ("skipped", "not-applicable"):
+            if changes:
+                state, reason = "stale", "; ".join(changes)
+            elif self.fresh:
+                state = "fresh"
+            else:
+                state, reason = "retry" if self.retry else "failed", f"{record.failure}: {record.reason}"
+        return PlannedCell(method, task, state, reason, inputs, record, known=known)

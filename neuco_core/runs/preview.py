@@ -20,9 +20,9 @@ from neuco_core.errors import NeucoError
 from neuco_core.plugins.catalog import load_dataset
 from neuco_core.protocol import Protocol
 from neuco_core.runs.files import EmbeddingsFile, file_method, method_id
-from neuco_core.runs.labels import shared_labels
 from neuco_core.runs.messages import BATCH
 from neuco_core.runs.plan import Plan, PlannedCell, Planner
+from neuco_core.runs.worker import shared_labels
 from neuco_core.specs import Method, Task
 from neuco_core.tables.embeddings import Embeddings, read_embeddings, write_embeddings
 from neuco_core.text import counted

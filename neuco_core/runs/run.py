@@ -22,8 +22,8 @@ from neuco_core.plugins.catalog import load_protocol
 from neuco_core.records.fingerprint import Identity, claims
 from neuco_core.records.model import NO_SCORE, Record, fingerprint, summary
 from neuco_core.records.store import exclusive, find_record, records_file, unwritable, write_records
-from neuco_core.runs.engine import EngineLike
-from neuco_core.runs.messages import BATCH, Embed, Failed, Group, Result, ScoreCell, Scored, Skipped, StepLimits
+from neuco_core.runs.engine import EngineLike, StepLimits
+from neuco_core.runs.messages import BATCH, Embed, Failed, Group, Result, ScoreCell, Scored, Skipped
 from neuco_core.runs.plan import Plan, PlannedCell
 from neuco_core.scoring.quality import middle
 from neuco_core.specs import Spec, Task, exact

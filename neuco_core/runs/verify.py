@@ -16,8 +16,8 @@ from neuco_core.protocol import Protocol
 from neuco_core.records.fingerprint import Present
 from neuco_core.records.model import FIELDS, Key, Record, Scalar
 from neuco_core.records.store import find_record, records_file
-from neuco_core.runs.engine import EngineLike
-from neuco_core.runs.messages import ScoreCell, StepLimits
+from neuco_core.runs.engine import EngineLike, StepLimits
+from neuco_core.runs.messages import ScoreCell
 from neuco_core.runs.plan import STATES, Planner
 from neuco_core.runs.run import groups_of, make_record
 from neuco_core.specs import Method, Task, exact

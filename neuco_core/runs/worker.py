@@ -23,6 +23,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import IO, Any
 
+import msgspec
 import numpy as np
 from msgspec.structs import replace
 
@@ -32,18 +33,17 @@ from neuco_core.encode.requirements import full_params, open_cubes
 from neuco_core.encode.run import EncodeOptions, method_embeddings, open_cache
 from neuco_core.env import PACKAGE, show_in_debug
 from neuco_core.errors import DataError
-from neuco_core.fetch.cache import cache_dir
+from neuco_core.fetch.cache import cache_dir, exclusive
 from neuco_core.fetch.fetch import fetch
+from neuco_core.files import write_atomic
 from neuco_core.plugins.catalog import catalog, load_dataset, load_method, load_task
 from neuco_core.plugins.code_key import StandIn
 from neuco_core.plugins.running import compiled_apart, run_from_source
-from neuco_core.runs.labels import shared_labels
 from neuco_core.runs.messages import (
     Call,
     CallContext,
     Embed,
     Embedded,
-    EmbeddingKey,
     Encoded,
     EncodeShard,
     Failed,
@@ -61,7 +61,7 @@ from neuco_core.runs.messages import (
     encode,
 )
 from neuco_core.scoring.cell import CellOutcome, outcome_of, score_cell
-from neuco_core.specs import Remote, exact, resolve
+from neuco_core.specs import Remote, Task, exact, resolve
 from neuco_core.tables.embeddings import Embeddings, content_hash, read_embeddings
 from neuco_core.tables.labels import Labels
 from neuco_core.text import one_line
@@ -73,23 +73,36 @@ TELL_SECONDS = 0.2
 class WorkerSteps:
     """Does steps. The embeddings of one method on one dataset are kept, and the labels of every task met."""
 
-    def __init__(self, tell_share: Callable[[float], None] | None = None) -> None:
+    def __init__(self, tell_share: Callable[[float], object] = bool) -> None:
         self._tell_share = tell_share
         self._told = 0.0
-        self._embeddings: tuple[EmbeddingKey, Embeddings] | None = None
+        self._embeddings: tuple[Embed, Embeddings] | None = None
         self._labels: dict[str, Labels] = {}
         self._encoding: tuple[str, Encoding] | None = None
 
     def do(self, step: Step) -> Result:
         """The result of a step; every failure that a process survives is one too, with its kind."""
         start = time.perf_counter()
-        reset_peak()
+        with contextlib.suppress(OSError):  # measure the peak memory anew, where the system can; psutil knows no peak
+            Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
         result: Result
         try:
             if isinstance(step, Embed):
-                result = self._embed(step)
+                clock, cost = Clock(), {}
+                dim = self._load(step, clock).dim
+                if clock.samples:  # else from a file or a cache: nothing was measured
+                    cost = {"samples": clock.samples, "seconds": round(clock.seconds, 3), "peak_memory": peak_memory()}
+                result = Embedded(dim, {**cost, **clock.made_with})
             elif isinstance(step, ScoreCell):
-                result = self._score(step)
+                outcome = score_cell(
+                    lambda: self._load(step.embed),
+                    lambda: self._task_labels(step.task, step.embed.shared),
+                    step.protocol,
+                    metric=load_task(exact(step.task)).metric,
+                    threads=step.embed.threads,
+                    progress=self._progress,
+                )
+                result = result_of(outcome)
             elif isinstance(step, EncodeShard):
                 result = self._encode(step)
             else:
@@ -102,25 +115,6 @@ class WorkerSteps:
         threads = step.embed.threads if isinstance(step, ScoreCell) else getattr(step, "threads", 1)
         used = {"seconds": round(time.perf_counter() - start, 3), "peak_memory": peak_memory(), "threads": threads}
         return replace(result, provenance={**environment(), **used})
-
-    def _embed(self, step: Embed) -> Embedded:
-        clock = Clock()
-        embeddings = self._load(step, clock)
-        cost: dict[str, Any] = {}
-        if clock.samples:  # else from a file or a cache: nothing was measured
-            cost = {"samples": clock.samples, "seconds": round(clock.seconds, 3), "peak_memory": peak_memory()}
-        return Embedded(embeddings.dim, {**cost, **clock.made_with})
-
-    def _score(self, step: ScoreCell) -> Scored | Failed | Skipped:
-        outcome = score_cell(
-            lambda: self._load(step.embed),
-            lambda: self._task_labels(step.task, step.embed.shared),
-            step.protocol,
-            metric=load_task(exact(step.task)).metric,
-            threads=step.embed.threads,
-            progress=self._progress if self._tell_share else None,
-        )
-        return result_of(outcome)
 
     def _encode(self, step: EncodeShard) -> Encoded:
         """An encoder that is ready stays so for the next shard."""
@@ -164,34 +158,58 @@ class WorkerSteps:
         return self._labels[label]
 
     def _load(self, embed: Embed, clock: Clock | None = None) -> Embeddings:
-        if self._embeddings is None or self._embeddings[0] != embed.key:
-            self._embeddings = None  # let go of the old ones before making the new ones
-            self._embeddings = embed.key, self._make(embed, clock)
-        return self._embeddings[1]
-
-    def _make(self, embed: Embed, clock: Clock | None) -> Embeddings:
+        if self._embeddings is not None and self._embeddings[0] == embed:
+            return self._embeddings[1]
+        self._embeddings = None  # let go of the old ones before making the new ones
         if embed.file:
             path = fetch(Remote(Path(embed.file).as_uri(), embed.sha256))
-            return read_embeddings(path, strict=embed.strict, dim=embed.dim)
-        shared = Path(embed.shared) if embed.shared and Path(embed.shared).is_dir() else None
-        method = load_method(exact(embed.method))
-        options = EncodeOptions(
-            batch_size=embed.batch_size,
-            threads=embed.threads,
-            cached=not embed.fresh or shared is not None,
-            run=shared if embed.fresh else None,
-            spare=shared,
-            known=embed.known,
-            progress=self._progress if self._tell_share else False,
-            clock=None if isinstance(method.encoder, StandIn) else clock,  # the true encoder ran elsewhere
-        )
-        return method_embeddings(method, embed.dataset, {}, options)
+            embeddings = read_embeddings(path, strict=embed.strict, dim=embed.dim)
+        else:
+            shared = Path(embed.shared) if embed.shared and Path(embed.shared).is_dir() else None
+            method = load_method(exact(embed.method))
+            options = EncodeOptions(
+                batch_size=embed.batch_size,
+                threads=embed.threads,
+                cached=not embed.fresh or shared is not None,
+                run=shared if embed.fresh else None,
+                spare=shared,
+                known=embed.known,
+                progress=self._progress,
+                clock=None if isinstance(method.encoder, StandIn) else clock,  # the true encoder ran elsewhere
+            )
+            embeddings = method_embeddings(method, embed.dataset, {}, options)
+        self._embeddings = embed, embeddings
+        return embeddings
 
     def _progress(self, done: int, total: int) -> None:
         """Tell the owner how far a step is, a few times per second at most."""
-        if self._tell_share and time.monotonic() - self._told > TELL_SECONDS:
+        if time.monotonic() - self._told > TELL_SECONDS:
             self._told = time.monotonic()
             self._tell_share(done / total)
+
+
+def shared_labels(task: Task, folder: str) -> Labels:
+    """The labels of a task: whichever worker of a run needs them first loads and verifies them, the others read them.
+
+    ``folder`` is shared by the workers of a run, or "" where they share none.
+    """
+    shared = Path(folder)
+    if not folder or not shared.is_dir():  # e.g. a worker on another machine
+        return task.labels()
+    path = shared / f"{task.label}.labels"
+    with exclusive(shared / task.label):
+        if path.exists():
+            return msgspec.msgpack.decode(path.read_bytes(), type=Labels, dec_hook=_unpack_array)
+        labels = task.labels()
+        packed = msgspec.msgpack.encode(labels, enc_hook=lambda array: (array.dtype.str, array.shape, array.tobytes()))
+        with contextlib.suppress(OSError):  # a full disk: the others load them as well
+            write_atomic(path, packed)
+        return labels
+
+
+def _unpack_array(_: type, packed: tuple[str, tuple[int, ...], bytes]) -> np.ndarray:
+    dtype, shape, data = packed
+    return np.frombuffer(data, dtype).reshape(shape).copy()  # a buffer's own array is read-only
 
 
 def result_of(outcome: CellOutcome) -> Scored | Failed | Skipped:
@@ -235,16 +253,8 @@ def environment() -> dict[str, Any]:
     }
 
 
-def reset_peak() -> None:
-    """Start measuring the peak memory anew, where the system can; psutil knows no peak."""
-    try:
-        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
-    except OSError:
-        return
-
-
 def peak_memory() -> int | None:
-    """The most bytes of memory that were in use since ``reset_peak``."""
+    """The most bytes of memory that were in use since the step began."""
     try:
         lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
     except OSError:

@@ -18,8 +18,8 @@ from typing import Any
 import msgspec
 
 from neuco_core.errors import NeucoError
-from neuco_core.runs.engine import EngineLike, open_engine
-from neuco_core.runs.messages import Call, CallContext, Failed, Group, Result, Returned, Skipped, StepLimits
+from neuco_core.runs.engine import EngineLike, StepLimits, open_engine
+from neuco_core.runs.messages import Call, CallContext, Failed, Group, Result, Returned, Skipped
 from neuco_extensions.challenge.evaluate import PhaseError
 from neuco_extensions.challenge.host import Host
 from neuco_extensions.challenge.journal import JournalEntry, Verdict

@@ -20,9 +20,8 @@ from urllib.parse import urlsplit
 
 from neuco_core.env import how_to_install, switched_on
 from neuco_core.errors import DependencyError, UsageError
-from neuco_core.runs.engine import EngineError, Schedule
-from neuco_core.runs.messages import Failed, Group, Result, Step, StepLimits, decode_result, encode
-from neuco_core.runs.worker_process import START_SECONDS, StepProgress
+from neuco_core.runs.engine import START_SECONDS, EngineError, Schedule, StepLimits, StepProgress
+from neuco_core.runs.messages import Failed, Group, Result, Step, decode_result, encode
 
 TRIES = 3  # of a step whose dask worker dies
 CONNECT_SECONDS = 10.0

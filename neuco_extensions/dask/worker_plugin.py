@@ -7,8 +7,8 @@ from typing import Any
 
 from distributed import WorkerPlugin, get_worker
 
-from neuco_core.runs.messages import Step, StepLimits, decode_step, embed_of, encode
-from neuco_core.runs.worker_process import WorkerProcess
+from neuco_core.runs.engine import StepLimits, WorkerProcess, embed_of
+from neuco_core.runs.messages import Step, decode_step, encode
 
 # A run that was killed cannot say that its processes are no longer wanted. One that lives starts new ones if need be.
 IDLE_SECONDS = 300.0
@@ -45,7 +45,7 @@ class PoolPlugin(WorkerPlugin):
         with self._lock:
             # The one used last, or one that holds the method's embeddings already.
             embed = embed_of(step)
-            fits = [item for item in self._idle if embed and item.holds == embed.key]
+            fits = [item for item in self._idle if embed and item.holds == embed]
             worker = (fits or self._idle or [WorkerProcess(self.limits)])[-1]
             if worker in self._idle:
                 self._idle.remove(worker)

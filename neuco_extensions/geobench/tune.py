@@ -17,8 +17,8 @@ from neuco_core.errors import DataError, NeucoError, ScoreError, UsageError
 from neuco_core.files import dump, hashed, read_strictly, write_atomic
 from neuco_core.plugins import catalog
 from neuco_core.protocol import load_protocol
-from neuco_core.runs.engine import EngineLike
-from neuco_core.runs.messages import Call, CallContext, Embed, Group, Returned, StepLimits
+from neuco_core.runs.engine import EngineLike, StepLimits
+from neuco_core.runs.messages import Call, CallContext, Embed, Group, Returned
 from neuco_core.specs import exact, to_json
 from neuco_core.text import counted, join_names
 from neuco_extensions.geobench.facts import DATASETS, SEEDS

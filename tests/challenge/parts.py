@@ -10,7 +10,8 @@ from unittest import mock
 
 import numpy as np
 
-from neuco_core.runs.messages import CallContext, Group, Result, Returned, Step, StepLimits
+from neuco_core.runs.engine import StepLimits
+from neuco_core.runs.messages import CallContext, Group, Result, Returned, Step
 from neuco_core.specs import resolve
 from neuco_core.tables.embeddings import make_embeddings, write_embeddings
 from neuco_extensions.challenge import workers

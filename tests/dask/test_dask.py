@@ -16,8 +16,8 @@ import psutil
 import pytest
 
 from neuco_core.errors import UsageError
-from neuco_core.runs.engine import Schedule, open_engine
-from neuco_core.runs.messages import Embed, Embedded, Group, ScoreCell, StepLimits
+from neuco_core.runs.engine import Schedule, StepLimits, open_engine
+from neuco_core.runs.messages import Embed, Embedded, Group, ScoreCell
 from neuco_extensions.dask.engine import _quiet, _Run, _Sent
 from tests.runs.helpers import METHODS, PROTOCOL, TASKS, World, kill
 
@@ -115,7 +115,8 @@ def test_a_cell_that_kills_dask_workers_is_given_up_and_others_are_done(world: W
 
 PROGRAM = """
 import sys
-from neuco_core.runs.messages import Embed, Group, ScoreCell, StepLimits
+from neuco_core.runs.engine import StepLimits
+from neuco_core.runs.messages import Embed, Group, ScoreCell
 from neuco_extensions.dask import engine
 
 engine.GRACE_SECONDS = engine.CONNECT_SECONDS = 2.0

@@ -18,7 +18,8 @@ import pytest
 
 from neuco_core.errors import DataError, ScoreError, UsageError
 from neuco_core.plugins.catalog import load_method, load_protocol, load_task
-from neuco_core.runs.messages import Failed, Group, Result, Step, StepLimits
+from neuco_core.runs.engine import StepLimits
+from neuco_core.runs.messages import Failed, Group, Result, Step
 from neuco_core.runs.worker import WorkerSteps
 from neuco_core.studies.sources import MethodSource
 from neuco_core.tables.embeddings import Embeddings, make_embeddings

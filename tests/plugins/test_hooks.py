@@ -73,8 +73,8 @@ def use_splitters() -> None:
 
 
 def use_engines() -> None:
-    from neuco_core.runs.engine import open_engine
-    from neuco_core.runs.messages import Embed, Group, ScoreCell, Scored, StepLimits
+    from neuco_core.runs.engine import StepLimits, open_engine
+    from neuco_core.runs.messages import Embed, Group, ScoreCell, Scored
 
     step = ScoreCell(Embed("random", "digits"), "digits_class", "ridge+k=2")
     [(done, result)] = open_engine("soil_serial", 4).run([Group((step,), step.embed)], StepLimits())

@@ -22,7 +22,8 @@ import neuco_tasks
 from neuco_core.plugins import catalog
 from neuco_core.records.model import Record
 from neuco_core.records.store import find_record, read_all, write_records
-from neuco_core.runs.messages import Group, Result, Step, StepLimits
+from neuco_core.runs.engine import StepLimits
+from neuco_core.runs.messages import Group, Result, Step
 from neuco_core.runs.plan import make_plan
 from neuco_core.runs.run import run_plan
 from neuco_core.runs.verify import TOLERANCE, Verified, verify_records

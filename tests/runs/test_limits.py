@@ -13,10 +13,10 @@ import psutil
 import pytest
 
 from neuco_core.errors import UsageError
-from neuco_core.runs import worker_process
-from neuco_core.runs.messages import Call, Embed, Failed, Returned, ScoreCell, StepLimits
+from neuco_core.runs import engine
+from neuco_core.runs.engine import StepLimits, WorkerProcess, family, holds_more
+from neuco_core.runs.messages import Call, Embed, Failed, Returned, ScoreCell
 from neuco_core.runs.run import default_limits
-from neuco_core.runs.worker_process import WorkerProcess, family, holds_more
 from tests.runs.helpers import PROTOCOL, World, kill
 
 EMBED = Embed("m", "d")
@@ -68,7 +68,7 @@ def ended() -> WorkerProcess:
     worker = WorkerProcess(StepLimits())
     worker._process = subprocess.Popen([sys.executable, "-c", ""])
     worker._process.wait()
-    worker._commands, worker._reports = os.pipe()
+    worker._commands, worker.reports = os.pipe()
     return worker
 
 
@@ -76,13 +76,14 @@ def ended() -> WorkerProcess:
 def test_a_worker_that_was_waited_for_is_not_killed_by_its_number(
     reused: bool, ended: WorkerProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pid, killed = ended.pid or 0, []
+    assert ended._process is not None
+    pid, killed = ended._process.pid, []
 
     def member(number: int) -> SimpleNamespace:
         return SimpleNamespace(pid=number, kill=lambda: killed.append(number))
 
     left, stranger = [member(pid + 1)], [member(pid), member(pid + 2)]
-    monkeypatch.setattr(worker_process, "family", lambda pid: stranger if reused else left)
+    monkeypatch.setattr(engine, "family", lambda pid: stranger if reused else left)
     monkeypatch.setattr(os, "killpg", lambda pid, number: killed.append(-pid))
     ended.stop()
     ended.kill()
@@ -97,7 +98,7 @@ def test_a_group_that_may_not_be_signalled_is_let_be(monkeypatch: pytest.MonkeyP
         raise PermissionError
 
     monkeypatch.setattr(os, "killpg", refuse)
-    worker_process._kill_group(1)
+    engine._kill_group(1)
     assert asked == [1]
 
 
@@ -116,7 +117,7 @@ def test_what_workers_print_is_shown_if_debugging_is_switched_on(
     worker = WorkerProcess(StepLimits())
     worker._start()
     os.close(worker._commands)
-    os.close(worker._reports)
+    os.close(worker.reports)
     assert given["stderr"] == (None if shown else subprocess.DEVNULL)
 
 

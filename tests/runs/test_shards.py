@@ -11,8 +11,8 @@ import pytest
 
 from neuco_core.errors import DataError, PluginError, UsageError
 from neuco_core.plugins.catalog import load_method
-from neuco_core.runs.engine import LocalEngine
-from neuco_core.runs.messages import Embed, Embedded, Encoded, EncodeShard, Failed, StepLimits
+from neuco_core.runs.engine import LocalEngine, StepLimits
+from neuco_core.runs.messages import Embed, Embedded, Encoded, EncodeShard, Failed
 from neuco_core.runs.shards import _rows, encode_shards
 from neuco_core.runs.worker import WorkerSteps
 from neuco_core.specs import Method, Remote

@@ -16,8 +16,8 @@ from neuco_core.plugins import catalog
 from neuco_core.records.fingerprint import Identity, stale_records
 from neuco_core.records.model import fingerprint
 from neuco_core.records.store import read_all, write_records
-from neuco_core.runs.messages import Embed, ScoreCell, Scored, StepLimits
-from neuco_core.runs.worker_process import WorkerProcess
+from neuco_core.runs.engine import StepLimits, WorkerProcess
+from neuco_core.runs.messages import Embed, ScoreCell, Scored
 from tests.command import python
 from tests.runs.changes import (
     ALL,

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from neuco_core.errors import UsageError
 from neuco_core.records.model import FIELDS, Record
 from neuco_core.records.store import find_record, write_records
-from neuco_core.runs.messages import StepLimits
+from neuco_core.runs.engine import StepLimits
 from neuco_core.runs.verify import MOST_APART, compare, follows_from, verify_records
 from tests.command import neuco_here
 from tests.records.examples import scored, unscored
