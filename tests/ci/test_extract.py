@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ci.changed import Touched
+from ci.changed import TREES, Touched
 from ci.describe import describe
 from ci.extract import (
     MOST_CELLS,
@@ -30,11 +30,11 @@ from ci.stub_tree import LARGEST_IDS, read_json
 from neuco_core.contract.repeatability import some_rows
 from neuco_core.errors import DataError
 from neuco_core.specs import Dataset
-from tests.ci.helpers import Upstream
-from tests.ci.prs import method, with_encode, write_file
+from tests.ci.helpers import ROOT, Upstream, method, with_encode, write_file
 from tests.ci.test_rules import plugin as described
 from tests.ci.test_sandbox import need_bubblewrap
 from tests.contract.helpers import TEST
+from tests.parts import missing
 
 ROWS = 12
 FORGED = """
@@ -301,3 +301,34 @@ def test_cubes_are_checked_before_anybody_reads_them(
         message = "not a table of floats"
     with pytest.raises(DataError, match=message):
         check_cubes(tmp_path)
+
+
+QUICK = ("olinda", "averaging")  # all run their own tests outside of a sandbox anyway
+# Checks that compare nothing there: two controls have no baseline; a sandbox has no other task of the same dataset.
+SKIPS = {"mini": 2, "digits_even": 1}
+FOLDERS = [path.parent for tree in TREES for path in sorted((ROOT / tree).glob("*/__init__.py"))]
+PLUGINS = [
+    pytest.param(
+        folder, id=f"{folder.parent.name}-{folder.name}", marks=[] if folder.name in QUICK else [pytest.mark.slow]
+    )
+    for folder in FOLDERS
+]
+
+
+@pytest.fixture(scope="module")
+def boxes(tmp_path_factory: pytest.TempPathFactory) -> PluginSandbox:
+    need_bubblewrap()
+    return PluginSandbox(ROOT, tmp_path_factory.mktemp("scratch"), Limits())
+
+
+@pytest.mark.parametrize("folder", PLUGINS)
+def test_its_tests_pass_in_the_sandbox(folder: Path, boxes: PluginSandbox) -> None:
+    plugin = boxes.plugin(folder.parent.name, folder.name, "changed")
+    try:
+        run_tests(boxes, plugin)
+    except DataError as error:
+        missing("package index", f"the environment of {folder.name}", str(error))
+    (finding,) = plugin.findings
+    assert finding.status == "ok", finding.detail
+    if not finding.detail.endswith(f" {SKIPS.get(folder.name, 0)} skipped"):
+        missing(folder.name, "a package that its tests need", finding.detail)

@@ -16,8 +16,7 @@ import pytest
 from ci.__main__ import cli, say
 from ci.report import NO_COMMIT, parse
 from neuco_core.errors import DataError
-from tests.ci.helpers import Upstream, ci
-from tests.ci.prs import both, change_file, method, write_file
+from tests.ci.helpers import Upstream, both, change_file, ci, method, write_file
 from tests.ci.test_sandbox import need_bubblewrap
 
 

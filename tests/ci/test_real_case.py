@@ -14,9 +14,8 @@ import pytest
 from ci.comment import render, text
 from ci.report import EXIT_CODES, is_waiting, parse
 from neuco_tasks.ssl4eo_s12_downstream import fake
-from tests.ci.helpers import git
+from tests.ci.helpers import change_file, git, write_file
 from tests.ci.hugging_face import HuggingFace
-from tests.ci.prs import change_file, write_file
 from tests.ci.real_case import (
     ENCODER,
     FILE_METHOD,

@@ -24,8 +24,7 @@ from neuco_core.errors import DataError
 from neuco_core.records.model import Record, summary
 from neuco_core.records.store import read_all, write_records
 from neuco_core.specs import Method, Remote, Suite, to_json
-from tests.ci.helpers import ROOT, WHO, Upstream, ci, git
-from tests.ci.prs import both, edit, method, remove, task, write_file
+from tests.ci.helpers import ROOT, WHO, Upstream, both, ci, edit, git, method, remove, task, write_file
 from tests.ci.test_sandbox import need_bubblewrap
 from tests.contract.helpers import METHOD
 

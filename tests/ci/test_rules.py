@@ -21,9 +21,8 @@ from neuco_core.contract.scaffold import CAVEATS
 from neuco_core.plugins.catalog import load_method, load_task
 from neuco_core.records.store import read_all
 from neuco_core.specs import Dataset, Method, Suite, Task, to_json
-from tests.ci.helpers import ROOT
+from tests.ci.helpers import ROOT, write_file
 from tests.ci.hugging_face import HuggingFace
-from tests.ci.prs import write_file
 from tests.ci.real_case import HOME, LABELS, REPOSITORY, SUITE, files_of_the_hub, sha256
 from tests.fetch.helpers import own_settings
 

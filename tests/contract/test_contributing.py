@@ -8,8 +8,7 @@ import pytest
 
 from neuco_core import load_dataset
 from tests import console
-from tests.ci.helpers import WHO, Upstream, fresh_cache, take_kernels
-from tests.ci.prs import edit
+from tests.ci.helpers import WHO, Upstream, edit, fresh_cache, take_kernels
 
 
 def write_labels(folder: Path) -> None:
