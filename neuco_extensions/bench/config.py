@@ -70,7 +70,6 @@ class BenchConfig:
 
     @property
     def hyperparameters(self) -> dict[str, Any]:
-        """What NeuCo-Bench writes into each result as the settings of the probe."""
         if self.protocol.probe != "linear":
             return {"probe": self.protocol.probe, **self.protocol.params}  # and what a search has found, by task
         p = self.protocol
@@ -92,7 +91,6 @@ def read_config(path: Path, *, svm_search: str = "own") -> BenchConfig:
 
 
 def parse_config(data: Mapping[str, Any], where: object = "config", *, svm_search: str = "own") -> BenchConfig:
-    """Check the values of a config and turn them into a protocol and switches."""
     file = _checked(data, where)
     params, upstream = file.probe_params, svm_search == "upstream" and file.probe_type == "svm"
     search = read_search(params, where) if upstream else None

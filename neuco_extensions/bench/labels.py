@@ -79,7 +79,6 @@ def read_task_labels(file: LabelFile, *, normalize: bool) -> TaskLabels:
 
 
 def _as_upstream(file: LabelFile, normalize: bool, refused: DataError) -> TaskLabels:
-    """What NeuCo-Bench makes of a file that our reader refuses."""
     try:
         rows = read_rows(file.path)
         _, header = next(rows)

@@ -23,8 +23,6 @@ from neuco_extensions.bench.outputs import SUMMARY
 
 @dataclass(frozen=True)
 class BenchRun:
-    """What a run's summary says: Q and mean score by task."""
-
     experiment: str
     q: Mapping[str, float]
     acc: Mapping[str, float] = field(default_factory=dict)

@@ -64,7 +64,6 @@ def write_json(path: Path, value: Any) -> None:
 
 
 def write_plots(folder: Path, score: Score, prefix: str) -> None:
-    """Write the figures of one task below its folder, named as in NeuCo-Bench."""
     for kind, name in (("train", "train_loss"), ("validation", "test_loss")):
         if name in score.curves:
             along = "epoch" if score.protocol.probe == "linear" else "setting of the search"
@@ -114,7 +113,6 @@ def _scatters(folder: Path, score: Score, stem: str) -> None:
 
 
 def _confusions(folder: Path, score: Score, stem: str) -> None:
-    """Confusion matrices, one figure per split with the same colours."""
     if not score.models:
         return
     tables = []

@@ -54,7 +54,6 @@ class SearchSpace(Struct, frozen=True, kw_only=True):
 
 
 def read_search(params: Mapping[str, Any], where: object) -> SearchSpace:
-    """What to search, with NeuCo-Bench's conditions."""
     values = {key: value for key, value in params.items() if value is not None}
     try:
         space = msgspec.convert(values, SearchSpace)
@@ -77,7 +76,6 @@ def read_search(params: Mapping[str, Any], where: object) -> SearchSpace:
 
 
 def check_skopt() -> None:
-    """Refuse before the work begins, not after."""
     try:
         import skopt  # noqa: F401
     except ImportError as error:

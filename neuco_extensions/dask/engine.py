@@ -40,7 +40,6 @@ def _distributed() -> Any:
 
 
 def _where(address: str) -> str:
-    """The engine as it is written on the command line."""
     return f"dask://{address}" if address else "dask"
 
 
@@ -174,7 +173,6 @@ class _Run:
                     yield from schedule.ended(sent.step, result)
 
     def _fill(self, schedule: Schedule, workers: Mapping[str, int]) -> None:
-        """Give every idle thread of every dask worker a step."""
         from neuco_extensions.dask.worker_plugin import run_step
 
         for address, threads in workers.items():
@@ -224,7 +222,6 @@ class _Run:
             raise EngineError(what, where=_where(self.address), hint="See what its workers log")
 
     def _workers(self) -> dict[str, int]:
-        """The addresses of the dask workers, and how many threads each has."""
         if self.client.status != "running":
             raise CancelledError
         found = self.client.scheduler_info(n_workers=-1)["workers"]

@@ -44,7 +44,6 @@ OTHER = {"pooled": "mean of IQMs", "mean": "pooled IQM"}
 
 
 def cells_of(computed: CapabilityScores, cells: Cells, method: BoardMethod) -> dict[str, BoardCell]:
-    """The cells of a method, raw and normalised."""
     shown = cells.shown(method)
     for task in cells.tasks:
         key = method.id, task.id

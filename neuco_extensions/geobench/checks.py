@@ -22,8 +22,6 @@ from neuco_extensions.geobench.validate import validate
 
 
 class SubmissionSubject(Subject):
-    """A submission's directory; it is read when a check needs it."""
-
     noun = "submission"
 
     def __init__(self, folder: Path) -> None:

@@ -73,8 +73,6 @@ def merged(faults: Iterable[Fault]) -> list[Fault]:
 
 @dataclass(frozen=True)
 class RunRow:
-    """A line of the table: its number in the file, and its text by column."""
-
     line: int
     cells: dict[str, str]
 

@@ -84,7 +84,6 @@ def kept(values: np.ndarray) -> np.ndarray:
 
 
 def iqm(values: np.ndarray) -> np.ndarray:
-    """The interquartile mean along the last axis."""
     return np.asarray(kept(np.asarray(values, dtype=np.float64)).mean(axis=-1))
 
 
@@ -206,8 +205,6 @@ def _freedom(values: Sequence[np.ndarray], overlaps: np.ndarray, pooled: bool) -
 
 @dataclass(frozen=True)
 class ComparedScore:
-    """A capability score as the leaderboard prints it, with its ±, and ours with the standard error."""
-
     official: float
     official_error: float
     ours: PooledScore

@@ -89,6 +89,5 @@ def _row(submission: GeobenchSubmission, backbone: str) -> PublishedRow:
 
 
 def parameters(text: str) -> int | None:
-    """A number of parameters as people write it: 300M."""
     match = re.fullmatch(r"([0-9]{1,12}(?:\.[0-9]{1,12})?)\s*([KMBG]?)", text.strip().upper())
     return round(float(match[1]) * UNITS[match[2]]) if match else None

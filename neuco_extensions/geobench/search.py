@@ -50,8 +50,6 @@ class Trial(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Repeat(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A seed, and the score on the test part."""
-
     seed: int
     score: float
 
@@ -123,7 +121,6 @@ def search(
     greater_is_better: bool,
     threads: int | None = None,
 ) -> Iterator[Trial]:
-    """The trials that are missing, one after another."""
     optuna = load_optuna()
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     study = optuna.create_study(direction="maximize" if greater_is_better else "minimize")

@@ -91,7 +91,6 @@ class GeobenchSubmission:
         return tuple(sorted({runs.backbone for runs in self.runs}))
 
     def scores(self) -> dict[tuple[str, str], tuple[float, ...]]:
-        """By backbone and dataset."""
         return {(runs.backbone, runs.dataset): runs.scores for runs in self.runs}
 
 
@@ -117,7 +116,6 @@ def write_submission(registry: Path, submission: GeobenchSubmission) -> Path:
 
 
 def read_submission(folder: Path) -> GeobenchSubmission:
-    """Read a submission of the registry strictly."""
     try:
         about = msgspec.json.decode(read_limited(folder / ABOUT, LARGEST), type=SubmissionInfo)
         rows = list(csv.reader(io.StringIO(read_limited(folder / RUNS, LARGEST).decode(), newline=""), strict=True))
@@ -226,7 +224,6 @@ def _value(column: str, text: str) -> Any:
 
 
 def to_folder(submission: GeobenchSubmission, path: Path) -> Path:
-    """Write the two files that the leaderboard takes."""
     if path.exists() and any(path.iterdir()):
         raise DataError("the folder is not empty", where=path, hint="Name a new folder")
     text = io.StringIO()

@@ -64,7 +64,6 @@ class TuningRun(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
 
     @property
     def best(self) -> Trial:
-        """The best trial; of equal ones the first."""
         sign = -1 if self.greater_is_better else 1
         return min(self.trials, key=lambda trial: sign * trial.value)
 
@@ -115,7 +114,6 @@ def tune(
 
 
 def read_tuned(path: Path) -> TuningRun | None:
-    """What a file holds, if there is one."""
     return read_strictly(path, TuningRun, "a file of `neuco geobench tune`", most=LARGEST) if path.exists() else None
 
 

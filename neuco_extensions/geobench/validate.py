@@ -130,7 +130,6 @@ def _values(column: str, rows: Sequence[RunRow]) -> Iterator[Fault]:
 
 
 def _outside(column: str, value: float) -> str:
-    """What the value should be, if it is not."""
     if column == SCORE:
         return "" if math.isfinite(value) else "finite"
     least, most, closed = RANGES[column]
@@ -337,7 +336,6 @@ def word_faults(folder: SubmissionFolder) -> Iterator[Fault]:
 
 
 def _wrong(text: str) -> tuple[str, str] | None:
-    """What is wrong with a name, and its cure."""
     if len(text) > LONGEST:
         return f"longer than {LONGEST} characters", "Shorten it"
     if clean(text) != text:

@@ -52,7 +52,6 @@ class KnownScores:
     runnable: bool = False
 
     def as_scored(self, task: str, score: float, low: float, high: float) -> tuple[float, float, float]:
-        """A prediction and its interval as the task's own scores are."""
         return (-score, -high, -low) if task in self.lower else (score, low, high)
 
     def methods(self, names: Sequence[str]) -> list[str]:

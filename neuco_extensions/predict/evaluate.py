@@ -69,7 +69,6 @@ class CrossValidation:
 
     @property
     def order(self) -> float | None:
-        """Spearman's correlation of predicted and true gaps."""
         return spearman(self.predicted, self.truth)
 
     @property
@@ -77,7 +76,6 @@ class CrossValidation:
         return None if self.covered is None else float(self.covered.mean())
 
     def part(self, chosen: np.ndarray) -> CrossValidation:
-        """Some of the cells."""
         names = ("cells", "methods", "tasks", "predicted", "truth")
         covered = None if self.covered is None else self.covered[chosen]
         return replace(self, covered=covered, **{name: getattr(self, name)[chosen] for name in names})
@@ -107,7 +105,6 @@ def cross_validate(table: ScoreTable, model: Model, seed: int = 0, equal: bool =
 
 
 def validation(table: ScoreTable, parts: Sequence[Fold], predicted: Predicted) -> CrossValidation:
-    """Scores of the asked cells as gaps of the whole table."""
     cells = np.concatenate([part.asked for part in parts])
     rows, columns = (numbers[cells] for numbers in table.cells)
     low, high = ranges(table.values)
@@ -176,8 +173,6 @@ def factorised(gaps: np.ndarray, rank: int, ridge: float, offset: float, seed: i
 
 
 def by_mean(table: ScoreTable, folds: Sequence[Fold], seed: int) -> Predicted:
-    """The mean gap of all other cells, whatever the method and the task."""
-
     def fill(gaps: np.ndarray) -> np.ndarray:
         return np.broadcast_to(np.nanmean(gaps, axis=(1, 2), keepdims=True), gaps.shape)
 
@@ -185,7 +180,6 @@ def by_mean(table: ScoreTable, folds: Sequence[Fold], seed: int) -> Predicted:
 
 
 def by_sums(table: ScoreTable, folds: Sequence[Fold], seed: int) -> Predicted:
-    """What the method brings everywhere, and what the task does."""
     return from_gaps(table, folds, lambda gaps: np.stack([factorised(one, 0, 1.0, 1.0, seed) for one in gaps]))
 
 

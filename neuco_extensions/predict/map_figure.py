@@ -58,7 +58,6 @@ def map_of_board(page: PageData) -> dict[str, Any] | None:
 
 
 def _rows(points: Sequence[MapPoint], side: str, title: Callable[[str], str]) -> list[list[TableCell]]:
-    """The points in numbers, the most central first."""
     rows = []
     for point in sorted(points, key=lambda point: point.reach):
         look = "number moved" if point.doubtful else "number"
@@ -104,7 +103,6 @@ class Drawing:
         return discs
 
     def _groups(self) -> list[Markup]:
-        """A line around the points of each group of two or more."""
         lines, turns = [], np.linspace(0, 2 * np.pi, 24, endpoint=False)
         ring = AROUND * np.stack([np.cos(turns), np.sin(turns)], axis=1)
         keys = [(kind, point.group) for kind, point in zip(self.kinds, self.plane.points, strict=True)]
@@ -118,7 +116,6 @@ class Drawing:
         return lines
 
     def _marks(self) -> list[Markup]:
-        """The points, each with its number."""
         marks, numbers = [], []
         points = zip(self.plane.points, self.kinds, self.positions, strict=True)
         for number, (point, kind, (x, y)) in enumerate(points, 1):
@@ -130,7 +127,6 @@ class Drawing:
         return [*marks, *numbers]
 
     def _names(self) -> list[Markup]:
-        """What the numbers stand for, column by column."""
         names = []
         for number, (name, kind) in enumerate(zip(self.names, self.kinds, strict=True)):
             column, row = divmod(number, self.rows)
@@ -139,7 +135,6 @@ class Drawing:
         return names
 
     def _foot(self) -> list[Markup]:
-        """What a distance is, and what the signs mean."""
         top, low, long, wide = self.floor + 8, self.floor + 27, UNIT * self.scale, self.width == WIDE
         unit = "a fifth of the way from a task's best score to its worst" if wide else "a fifth from best to worst"
         bar = tag("path", d=f"M10 {top - 7}v7h{long:.1f}v-7", class_="scale")

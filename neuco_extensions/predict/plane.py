@@ -115,8 +115,6 @@ def fit_plane(table: ScoreTable, seed: int = 0, starts: int = STARTS, least: int
 
 
 class PlaneCost:
-    """The cost of points, and the way downhill."""
-
     def __init__(self, table: ScoreTable) -> None:
         self.rows, self.columns = table.cells
         self.gaps = gaps(table.values)[table.cells]
@@ -150,7 +148,6 @@ def _turned(points: np.ndarray, table: ScoreTable) -> np.ndarray:
 
 
 def _size(points: np.ndarray, off: np.ndarray) -> np.ndarray:
-    """The root mean square of what the distances of each point are off."""
     return np.asarray(np.sqrt(np.bincount(points, off**2) / np.bincount(points)))
 
 

@@ -65,7 +65,6 @@ class Predictor:
         self.seed = seed
 
     def get_params(self, deep: bool = True) -> dict[str, int]:
-        """For ``sklearn.clone``."""
         return {"seed": self.seed}
 
     @in_one_thread
@@ -112,7 +111,6 @@ class Predictor:
 
     @in_one_thread
     def at(self, cells: Cells) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The scores of some cells and both ends of their intervals."""
         parts, deviation = _parts(self.process, self._moved, cells, self.seed)
         mean, half = parts @ self.mix.shares, NORMAL * self.mix.widen * deviation
         low, high = (end[cells[1]] for end in self.table.ends)

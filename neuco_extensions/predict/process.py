@@ -115,8 +115,6 @@ class Learnt:
 
 
 class ScoreProcess:
-    """``fit`` learns from a table; ``predict`` gives mean and standard deviation of any cells."""
-
     def __init__(self, table: ScoreTable, likeness: bool = False) -> None:
         same = np.eye(len(table.tasks))
         everybody = np.ones((len(table.methods),) * 2)

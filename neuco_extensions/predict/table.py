@@ -99,7 +99,6 @@ class ScoreTable:
         return replace(self, methods=methods, tasks=tasks, values=values, given_ends=ends)
 
     def with_method(self, method: str) -> ScoreTable:
-        """The same with a method of which no result is known."""
         values = np.vstack([self.values, np.full(len(self.tasks), np.nan)])
         return replace(self, methods=(*self.methods, method), values=values)
 

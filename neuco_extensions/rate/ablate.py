@@ -75,7 +75,6 @@ def plan(
     shares: Sequence[float] = (),
     grid: bool = False,
 ) -> tuple[list[Variant], list[str]]:
-    """The variants to score, and those left out, with the reason."""
     for name in reductions:
         if name not in REDUCTIONS:
             raise UsageError("no such reduction", expected=", ".join(REDUCTIONS), got=repr(name))

@@ -108,7 +108,6 @@ USUAL = {"entropy": (0.25, 0.5, 1.0, 2.0)}
 
 
 def expand(names: tuple[str, ...]) -> tuple[str, ...]:
-    """The rates by name, those of a plain ``entropy`` one by one."""
     rates: list[str] = []
     for name in names:
         rates += [f"{name}={value:g}" for value in USUAL[name]] if name in USUAL else [name]
@@ -118,7 +117,6 @@ def expand(names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def coder_of(rate: str) -> Callable[[np.ndarray], Coded]:
-    """The coder of a rate such as ``int8`` or ``entropy=0.5``."""
     name, equals, text = rate.partition("=")
     if name not in CODERS or bool(equals) != (name in USUAL):
         expected = ", ".join([*CODERS, *(f"{name}=NUMBER" for name in USUAL)])
@@ -135,5 +133,4 @@ def coder_of(rate: str) -> Callable[[np.ndarray], Coded]:
 
 
 def code(values: np.ndarray, rate: str) -> Coded:
-    """Code a block of float32 values at a rate and decode it again."""
     return coder_of(rate)(values)

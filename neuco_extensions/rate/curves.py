@@ -59,7 +59,6 @@ class CurveAxes:
 
 
 def curves(page: PageData) -> dict[str, Any] | None:
-    """The drawings of all methods that have one, in the order of the board, and their numbers."""
     stored = of_board(page)
     ablations = [stored[row.method] for row in page.board.shown if row.method in stored]
     if not ablations:

@@ -49,8 +49,6 @@ def line_of(reduction: str, rate: str) -> str:
 
 
 class AblationPoint(Part, frozen=True):
-    """A variant of the embedding, its bits per sample, and Q by task."""
-
     reduction: str
     dim: Count
     rate: str
@@ -67,8 +65,6 @@ class AblationPoint(Part, frozen=True):
 
 
 class Ablation(Part, frozen=True, kw_only=True):
-    """The curves of one method on all tasks of a suite."""
-
     schema: Literal[1]
     suite: Id
     method: Id
