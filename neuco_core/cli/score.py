@@ -52,21 +52,21 @@ NAMED = 20  # failures that the last line names one by one
 
 def _bytes(ctx: click.Context, param: click.Parameter, value: str | None) -> int | None:
     """A size such as 500MB or 4G."""
-    if value is None:
-        return None
-    size = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)b?\s*", value, re.IGNORECASE)
-    if not size or not float(size[1]):
+    size = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)b?\s*", value or "", re.IGNORECASE)
+    if value is not None and (not size or not float(size[1])):
         raise click.BadParameter(f"{value!r} is not a size; write 4GB or 500MB", ctx, param)
-    return int(float(size[1]) * UNITS[size[2].lower()])
+    return int(float(size[1]) * UNITS[size[2].lower()]) if size else None
 
 
-def _seconds(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
-    if value is not None and not (math.isfinite(value) and value > 0):
-        raise click.BadParameter(f"{value:g} is not a number of seconds above 0", ctx, param)
-    return value
+class Seconds(click.types.FloatParamType):
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        seconds: float = super().convert(value, param, ctx)
+        if not (math.isfinite(seconds) and seconds > 0):
+            self.fail(f"{seconds:g} is not a number of seconds above 0", param, ctx)
+        return seconds
 
 
-SECONDS: dict[str, Any] = {"type": float, "metavar": "SECONDS", "callback": _seconds}
+SECONDS: dict[str, Any] = {"type": Seconds(), "metavar": "SECONDS"}
 STEP = "Time for one step: a score, or a method's embeddings of a dataset. [default: 3600 and 86400]"
 run_options = together(
     click.option("--retry", is_flag=True, help="Also run again what failed before."),
@@ -121,10 +121,8 @@ class ScoreRequest:
         if self.name and len(self.files) != 1:
             raise UsageError("--name is for one --embeddings file", got=counted(len(self.files), "file"))
 
-    def preview(self) -> Preview | None:
-        """How the run departs from what records are of, if it does; refused where that cannot be had or recorded."""
-        if not self.params and self.limit is None:
-            return None
+    def preview(self) -> Preview:
+        """How the run departs from what records are of; refused where that cannot be had or recorded."""
         preview = Preview(parse_params(self.params), self.limit, self.batch_size, self.fresh)
         if preview.params and self.files:
             raise UsageError("--param is for methods with an encoder", got="--embeddings")
@@ -184,7 +182,8 @@ def score(strays: tuple[str, ...], form: str | None, as_json: bool, out: Path | 
         raise UsageError("words that belong to no option", got=" ".join(strays), hint=hint)
     selection = {name: options.pop(name) for name in SELECTION}
     request = ScoreRequest(**options)
-    preview, answer = request.preview(), answer_form(form, as_json, out)
+    preview = request.preview() if request.params or request.limit is not None else None
+    answer = answer_form(form, as_json, out)
     choice = choose(**selection)
     with shared_folder() as shared:
         _score(request, choice, preview, answer, shared)
@@ -194,7 +193,7 @@ def _score(request: ScoreRequest, choice: Choice, preview: Preview | None, form:
     jobs, registry = request.jobs or available_cores(), registry_dir()
     engine = open_engine(request.engine, jobs)  # before the plan: a wrong name costs no time
     limits = default_limits(jobs, request.time_limit, request.memory_limit, request.embed_time_limit)
-    files = _open_files(request, choice.tasks, shared)
+    files = _open_files(request, choice.tasks, shared) if request.files else []
     methods = list_methods(*request.methods) if request.methods or request.everything else []
     if preview:
         plans = plan_preview(preview, methods, files, choice.groups, shared)

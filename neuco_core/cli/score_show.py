@@ -151,24 +151,22 @@ class Answer:
     def _show(self) -> None:
         """The scores as a table, then what has none and why, then where the numbers come from."""
         scored = [(outcome, outcome.record) for outcome in self.results if outcome.record and outcome.record.ok]
-        records = [record for _, record in scored]
         if scored:
             _show_scores(scored, several_methods=len({o.cell.method.label for o in self.results}) > 1)
         for protocol in (plan.protocol for plan in self.plans):
             # As many splits as there are: a plugin's splitter makes as many as it likes.
-            counts = sorted({len(record.per_split) for record in records if record.protocol == protocol.name})
+            counts = sorted({len(record.per_split) for _, record in scored if record.protocol == protocol.name})
             if counts:
                 splits = " or ".join(counted(count, "split") for count in counts)
                 say(f"protocol {protocol.name}: {splits}, seed {protocol.seed}")
-        for line in (*_mean_q(records), *_odd_splits(records), *_replaced_values(self.results)):
-            say(line)
-        gaps = [(o.status, o.cell.method.label, o.cell.task.label, o.reason) for o in self.results if o.status != "ok"]
-        served = [
-            (o.cell.state, o.cell.method.label, o.cell.task.label, o.cell.reason)
-            for o in self.results
-            if o.cell.state in ("stale", "cached")
-        ]
-        for line in (*grouped(gaps), *grouped(served), _counts(self.plans)):
+        gaps, served = [], []
+        for o in self.results:
+            names = o.cell.method.label, o.cell.task.label
+            if o.status != "ok":
+                gaps.append((o.status, *names, o.reason))
+            if o.cell.state in ("stale", "cached"):
+                served.append((o.cell.state, *names, o.cell.reason))
+        for line in (*_remarks(scored), *grouped(gaps), *grouped(served), _counts(self.plans)):
             say(line)
         folder = registry_dir() / "records"
         if counts_by_state(self.plans).get("cached"):
@@ -182,41 +180,35 @@ class Answer:
 
 
 def _show_scores(scored: Sequence[tuple[PlannedOutcome, Record]], *, several_methods: bool) -> None:
-    several_protocols = len({record.protocol for _, record in scored}) > 1
     # A column that says the same in every row says nothing.
-    head = ["method"] if several_methods else []
-    if several_protocols:
-        head.append("protocol")
-    columns = ["task", "metric", "mean ± std", "median", "Q", "splits", "samples", "baseline"]
+    same = set() if several_methods else {"method"}
+    if len({record.protocol for _, record in scored}) == 1:
+        same.add("protocol")
     rows = []
     for outcome, record in scored:
-        row = [outcome.cell.method.label] if several_methods else []
-        if several_protocols:
-            row.append(record.protocol)
         used, labels = record.samples.get("used", 0), record.samples.get("labels", 0)
-        row += [
-            outcome.cell.task.label,
-            record.metric,
-            f"{record.mean:.4f} ± {record.std:.4f}",
-            f"{middle(record.per_split):.4f}",
-            f"{record.q:.2f}",
-            split_count(record.per_split),
-            f"{used}" if used == labels else f"{used} of {labels}",
-            _baseline(outcome, record),
-        ]
-        rows.append(row)
-    numbers = range(len(head) + 2, len(head) + 7)
+        baseline, check = "–", baseline_check(outcome.cell.task, record)
+        if check:
+            met = {True: " met", False: " NOT MET", None: f" ({check['method']})"}[check["met"]]
+            baseline = f"{check['score']:.4f} ± {check['tolerance']:.4f}{met}"
+        row = {
+            "method": outcome.cell.method.label,
+            "protocol": record.protocol,
+            "task": outcome.cell.task.label,
+            "metric": record.metric,
+            "mean ± std": f"{record.mean:.4f} ± {record.std:.4f}",
+            "median": f"{middle(record.per_split):.4f}",
+            "Q": f"{record.q:.2f}",
+            "splits": split_count(record.per_split),
+            "samples": f"{used}" if used == labels else f"{used} of {labels}",
+            "baseline": baseline,
+        }
+        rows.append({name: text for name, text in row.items() if name not in same})
+    head = list(rows[0])
+    numbers = [head.index(name) for name in ("mean ± std", "median", "Q", "splits", "samples")]
     # The score itself and Q go last.
-    drop = [len(head) + columns.index(name) for name in ("samples", "metric", "splits", "median", "baseline")]
-    click.echo(table([*head, *columns], rows, right=numbers, drop=drop))
-
-
-def _baseline(outcome: PlannedOutcome, record: Record) -> str:
-    check = baseline_check(outcome.cell.task, record)
-    if check is None:
-        return "–"
-    verdict = {True: " met", False: " NOT MET", None: f" ({check['method']})"}[check["met"]]
-    return f"{check['score']:.4f} ± {check['tolerance']:.4f}{verdict}"
+    drop = [head.index(name) for name in ("samples", "metric", "splits", "median", "baseline")]
+    click.echo(table(head, [[*row.values()] for row in rows], right=numbers, drop=drop))
 
 
 def counts_by_state(plans: Sequence[Plan]) -> dict[str, int]:
@@ -247,10 +239,10 @@ def grouped(cells: Iterable[tuple[str, str, str, str]]) -> list[str]:
     return lines
 
 
-def _mean_q(records: Sequence[Record]) -> Iterator[str]:
-    """Of each method with several tasks; scores under several protocols are not brought together."""
-    scores: dict[tuple[str, str], list[float]] = {}
-    for record in records:
+def _remarks(scored: Sequence[tuple[PlannedOutcome, Record]]) -> Iterator[str]:
+    """The mean Q of methods with several tasks, and what is odd about the numbers; each thing once."""
+    scores: dict[tuple[str, str], list[float]] = {}  # those under several protocols are not brought together
+    for _, record in scored:
         if record.q is not None:
             scores.setdefault((record.key[0], record.protocol), []).append(record.q)
     several = len({protocol for _, protocol in scores}) > 1
@@ -258,22 +250,14 @@ def _mean_q(records: Sequence[Record]) -> Iterator[str]:
         if len(values) > 1:
             under = f" under {protocol}" if several else ""
             yield f"mean Q of {method}: {sum(values) / len(values):.2f} over {counted(len(values), 'task')}{under}"
-
-
-def _odd_splits(records: Sequence[Record]) -> list[str]:
-    """Test parts that have no score, or an odd one; mostly the same for all methods, so each is printed once."""
-    lines = [f"{r.key[1]}: {remark}" for r in records for remark in odd_splits(r.splits, len(r.per_split))]
-    wild = [("{}, {}: a few splits rule the mean: ".format(*r.key[1::-1]), ruled(r.per_split)) for r in records]
-    return [*dict.fromkeys(lines), *(name + remark for name, remark in wild if remark)]
-
-
-def _replaced_values(results: Sequence[PlannedOutcome]) -> list[str]:
-    """Values that were missing or no numbers, and so count as 0, once for each method."""
-    counts = {
-        o.cell.method.label: o.record.samples.get("replaced_values", 0) for o in results if o.record and o.record.ok
-    }
-    return [
-        f"{name}: {count} values are missing or not numbers and count as 0; --strict refuses them"
-        for name, count in counts.items()
-        if count
-    ]
+    # Test parts that have no score, or an odd one, are mostly the same for all methods.
+    odd = [f"{r.key[1]}: {remark}" for _, r in scored for remark in odd_splits(r.splits, len(r.per_split))]
+    yield from dict.fromkeys(odd)
+    for _, record in scored:
+        remark = ruled(record.per_split)
+        if remark:
+            yield f"{record.key[1]}, {record.key[0]}: a few splits rule the mean: {remark}"
+    replaced = {o.cell.method.label: record.samples.get("replaced_values", 0) for o, record in scored}
+    for name, count in replaced.items():
+        if count:
+            yield f"{name}: {count} values are missing or not numbers and count as 0; --strict refuses them"
