@@ -35,7 +35,6 @@ class Leaderboard:
     A row has NeuCo-Bench's columns; ``mean_score`` is the mean Q, as there.
     """
 
-    tasks: tuple[str, ...]
     weights: Mapping[str, float]
     rows: tuple[dict[str, Any], ...]
     incomplete: Mapping[str, tuple[str, ...]]
@@ -57,7 +56,7 @@ def rank(runs: Sequence[BenchRun]) -> Leaderboard:
             missing[run.experiment] = lacking
     pool = [run for run in runs if run.experiment not in missing]
     if not pool:
-        return Leaderboard(tasks, {}, (), missing)
+        return Leaderboard({}, (), missing)
     ranked = ranking.rank(np.array([[run.q[task] for run in pool] for task in tasks]))
     measured = sorted({task for run in pool for task in run.acc})
     rows = []
@@ -69,7 +68,7 @@ def rank(runs: Sequence[BenchRun]) -> Leaderboard:
         rows.append(row | {"overall_q_score": mean_q, "overall_acc_score": fmean(means) if means else math.nan})
     rows.sort(key=lambda row: (row["weighted_score"], row["experiment"]))
     weights = dict(zip(tasks, map(float, ranked.weights), strict=True))
-    return Leaderboard(tasks, weights, tuple(rows), missing)
+    return Leaderboard(weights, tuple(rows), missing)
 
 
 def write_leaderboard(board: Leaderboard, output_dir: Path, phase: str, now: datetime) -> Path:

@@ -73,7 +73,18 @@ class DaskEngine:
     def _client(self) -> Iterator[Any]:
         distributed = _distributed()
         if not self.address:
-            with _local_cluster(self.jobs) as cluster, distributed.Client(cluster) as client:
+            # A blocked signal stays so in the threads and processes that are started meanwhile, and in those that they
+            # start: they leave it to us what an interrupt from the keyboard means.
+            resource_tracker.ensure_running()  # which would lift the block where it is started
+            before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+            place = {"dashboard_address": "127.0.0.1:0", "host": "127.0.0.1"}
+            try:
+                cluster = distributed.LocalCluster(
+                    self.jobs, threads_per_worker=1, silence_logs=logging.CRITICAL, **place
+                )
+            finally:
+                signal.pthread_sigmask(signal.SIG_SETMASK, before)
+            with cluster, distributed.Client(cluster) as client:
                 yield client
             return
         try:
@@ -84,19 +95,6 @@ class DaskEngine:
             raise EngineError(f"no dask scheduler: {error}", where=_where(self.address), hint=hint) from error
         with client:
             yield client
-
-
-def _local_cluster(jobs: int) -> Any:
-    """A cluster on this machine, whose processes leave it to us what an interrupt from the keyboard means."""
-    # A blocked signal stays so in the threads and processes that are started meanwhile, and in those that they start.
-    resource_tracker.ensure_running()  # which would lift the block where it is started
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        return _distributed().LocalCluster(
-            jobs, threads_per_worker=1, dashboard_address="127.0.0.1:0", host="127.0.0.1", silence_logs=logging.CRITICAL
-        )
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextmanager

@@ -35,13 +35,6 @@ class PoolPlugin(WorkerPlugin):
         self._lock = threading.Lock()
 
     def run(self, step: Step) -> bytes:
-        worker = self._take(step)
-        try:
-            return encode(worker.run(step))
-        finally:
-            self._put_back(worker)
-
-    def _take(self, step: Step) -> WorkerProcess:
         with self._lock:
             # The one used last, or one that holds the method's embeddings already.
             embed = embed_of(step)
@@ -52,20 +45,20 @@ class PoolPlugin(WorkerPlugin):
             if self._closed:
                 worker.stop()
             self._busy.append(worker)
-            return worker
-
-    def _put_back(self, worker: WorkerProcess) -> None:
-        with self._lock:
-            self._busy.remove(worker)
-            if self._closed:
-                worker.kill()
-                return
-            self._idle.append(worker)
-            if self._timer:
-                self._timer.cancel()
-            self._timer = threading.Timer(IDLE_SECONDS, self._end_idle)
-            self._timer.daemon = True
-            self._timer.start()
+        try:
+            return encode(worker.run(step))
+        finally:
+            with self._lock:
+                self._busy.remove(worker)
+                if self._closed:
+                    worker.kill()
+                else:
+                    self._idle.append(worker)
+                    if self._timer:
+                        self._timer.cancel()
+                    self._timer = threading.Timer(IDLE_SECONDS, self._end_idle)
+                    self._timer.daemon = True
+                    self._timer.start()
 
     def _end_idle(self) -> None:
         with self._lock:

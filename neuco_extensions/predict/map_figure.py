@@ -89,18 +89,24 @@ class Drawing:
     def svg(self) -> Markup:
         title = f"Map of {counted(len(self.plane.methods), 'method')} and {counted(len(self.plane.tasks), 'task')}"
         ground = tag("rect", width=f"{self.width:g}", height=self.height, class_="ground")
-        parts = (*self._discs(), *self._groups(), *self._marks(), *self._foot(), *self._names())
+        parts = (*self._points(), *self._foot(), *self._names())
         size = {"viewBox": f"0 0 {self.width:g} {self.height}", "width": f"{self.width:g}", "height": self.height}
         return tag("svg", tag("title", title), ground, *parts, **size, role="img", aria_label=title, class_="map")
 
-    def _discs(self) -> list[Markup]:
-        """The error of each point, as large as it is on the map; dashed where the place is not to be trusted."""
-        discs, faint = [], f"{min(0.06, FOG / len(self.names)):.3f}"
-        for point, kind, (x, y) in zip(self.plane.points, self.kinds, self.positions, strict=True):
+    def _points(self) -> list[Markup]:
+        """Points with their numbers; behind them their errors as discs, dashed where a place is not to be trusted."""
+        discs, marks, numbers, faint = [], [], [], f"{min(0.06, FOG / len(self.names)):.3f}"
+        points = zip(self.plane.points, self.kinds, self.positions, strict=True)
+        for number, (point, kind, (x, y)) in enumerate(points, 1):
             where = {"cx": f"{x:.1f}", "cy": f"{y:.1f}", "r": f"{point.error * self.scale:.1f}"}
             look = f"disc {kind} doubtful" if point.doubtful else f"disc {kind}"
             discs.append(tag("circle", **where, fill_opacity=faint, class_=look))
-        return discs
+            title = f"{point.name}: distances off by {point.error:.2f}"
+            if point.moves > 0.005:
+                title += f"; {point.moves:.2f} away in layouts that fit nearly as well"
+            marks.append(_mark(kind, x, y, title, point.doubtful))
+            numbers.append(_text(number, x + BESIDE, y + 0.36 * FONT, f"name {kind}"))
+        return [*discs, *self._groups(), *marks, *numbers]
 
     def _groups(self) -> list[Markup]:
         lines, turns = [], np.linspace(0, 2 * np.pi, 24, endpoint=False)
@@ -114,17 +120,6 @@ class Drawing:
                 outline = "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in corners) + "z"
                 lines.append(tag("path", d=outline, class_=f"group {kind}"))
         return lines
-
-    def _marks(self) -> list[Markup]:
-        marks, numbers = [], []
-        points = zip(self.plane.points, self.kinds, self.positions, strict=True)
-        for number, (point, kind, (x, y)) in enumerate(points, 1):
-            title = f"{point.name}: distances off by {point.error:.2f}"
-            if point.moves > 0.005:
-                title += f"; {point.moves:.2f} away in layouts that fit nearly as well"
-            marks.append(_mark(kind, x, y, title, point.doubtful))
-            numbers.append(_text(number, x + BESIDE, y + 0.36 * FONT, f"name {kind}"))
-        return [*marks, *numbers]
 
     def _names(self) -> list[Markup]:
         names = []

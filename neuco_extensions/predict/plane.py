@@ -96,7 +96,10 @@ def fit_plane(table: ScoreTable, seed: int = 0, starts: int = STARTS, least: int
     starts = min(starts, max(LEAST_STARTS, QUICK // len(layout.gaps)))
     random, size = np.random.default_rng(seed), len(table.methods) + len(table.tasks)
     layouts = sorted((layout.settle(random.normal(0, 0.3, (size, 2))) for _ in range(starts)), key=lambda pair: pair[0])
-    best = _turned(layouts[0][1], table)
+    # Wide rather than high, and the same way round on every machine; distances stay.
+    best = layouts[0][1] - layouts[0][1].mean(0)
+    best = best @ np.linalg.svd(best, full_matrices=False)[2].T
+    best = best * np.where(best[len(table.methods) :].mean(0) < 0, -1.0, 1.0)
     others = []
     for cost, points in layouts[1:]:
         if cost <= AS_GOOD * layouts[0][0] + TINY:  # turned and mirrored to lie as near to the best as it can
@@ -137,14 +140,6 @@ class PlaneCost:
         size = len(points)
         slopes = [np.bincount(first, way, size) - np.bincount(second, way, size) for way in pull.T]
         return float(off @ off), np.stack(slopes, axis=1).ravel()
-
-
-def _turned(points: np.ndarray, table: ScoreTable) -> np.ndarray:
-    """Wide rather than high, and the same way round on every machine; distances stay."""
-    points = points - points.mean(0)
-    points = points @ np.linalg.svd(points, full_matrices=False)[2].T
-    tasks = points[len(table.methods) :].mean(0)
-    return np.asarray(points * np.where(tasks < 0, -1.0, 1.0))
 
 
 def _size(points: np.ndarray, off: np.ndarray) -> np.ndarray:
