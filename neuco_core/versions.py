@@ -11,7 +11,9 @@ import ast
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import TypeGuard, TypeVar
+from typing import NamedTuple, TypeVar
+
+from neuco_core.errors import PluginError
 
 T = TypeVar("T")
 PACKAGE = Path(__file__).resolve().parent
@@ -26,52 +28,48 @@ def versioned(number: int) -> Callable[[T], T]:
     return mark
 
 
+class Parts(NamedTuple):
+    """The functions and classes of a module, the versions of those that are components, and its constants."""
+
+    defined: dict[str, ast.FunctionDef | ast.ClassDef]
+    versions: dict[str, int]
+    constants: dict[str, ast.expr]  # plugins may import a table
+
+
 @cache
-def component_versions(module: str) -> Mapping[str, int]:
-    """The components of a module of neuco by name, e.g. of ``neuco_core.scoring.metrics``."""
-    return {
-        node.name: int(ast.unparse(call.args[0]))
-        for node in _tree(module).body
-        if _is_definition(node)
-        for call in node.decorator_list
-        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "versioned"
-    }
+def parts_of(module: str) -> Parts:
+    """What stands at the top of a module of neuco, such as ``neuco_core.scoring.metrics``."""
+    base = PACKAGE.joinpath(*module.split(".")[1:])
+    files = [path for path in (base.with_suffix(".py"), base / "__init__.py") if path.is_file()]
+    parts = Parts({}, {}, {})  # without a file it is a name of a module: it has no components of its own
+    for node in ast.parse(files[0].read_text(encoding="utf-8")).body if files else ():
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            parts.defined[node.name] = node
+            for call in node.decorator_list:
+                if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "versioned":
+                    parts.versions[node.name] = int(ast.unparse(call.args[0]))
+        elif isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            for target in targets:
+                if isinstance(target, ast.Name) and target.id.isupper():
+                    parts.constants[target.id] = node.value
+    return parts
 
 
 @cache
 def behind(module: str, name: str) -> Mapping[str, int]:
     """The versions of a component and of those of its module that it uses, directly or through other functions."""
-    known = component_versions(module)
-    defined = {node.name: node for node in _tree(module).body if _is_definition(node)}
+    parts = parts_of(module)
+    if name not in parts.versions:
+        raise PluginError(
+            f"{name} has no version, so nobody could tell when its numbers change",
+            where=module,
+            hint="Mark it with @versioned(1)",
+        )
     reached, waiting = {name}, [name]
     while waiting:
-        used = {node.id for node in ast.walk(defined[waiting.pop()]) if isinstance(node, ast.Name)}
-        new = used & defined.keys() - reached
+        used = {node.id for node in ast.walk(parts.defined[waiting.pop()]) if isinstance(node, ast.Name)}
+        new = used & parts.defined.keys() - reached
         reached |= new
         waiting += sorted(new)
-    return {part: known[part] for part in sorted(reached) if part in known}
-
-
-def _is_definition(node: ast.AST) -> TypeGuard[ast.FunctionDef | ast.ClassDef]:
-    return isinstance(node, ast.FunctionDef | ast.ClassDef)
-
-
-@cache
-def constants(module: str) -> Mapping[str, ast.expr]:
-    """The constants of a module of neuco, as syntax: plugins may import a table from it."""
-    found: dict[str, ast.expr] = {}
-    for node in _tree(module).body:
-        targets = getattr(node, "targets", None) or [getattr(node, "target", None)]
-        names = [target.id for target in targets if isinstance(target, ast.Name) and target.id.isupper()]
-        value = getattr(node, "value", None)
-        found |= {name: value for name in names if value is not None}
-    return found
-
-
-@cache
-def _tree(module: str) -> ast.Module:
-    base = PACKAGE.joinpath(*module.split(".")[1:])
-    for path in (base.with_suffix(".py"), base / "__init__.py"):
-        if path.is_file():
-            return ast.parse(path.read_text(encoding="utf-8"))
-    return ast.Module([], [])  # a name of a module, not a module: it has no components of its own
+    return {part: parts.versions[part] for part in sorted(reached) if part in parts.versions}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from functools import cache
@@ -90,20 +90,35 @@ class Catalog:
             raise UsageError("no such kind", expected="one of " + ", ".join(KINDS), got=repr(kind))
         if dataset is not None:
             self.load(Dataset, dataset)
-        tasks, versions = self.all(Task), self._versions(Task, ids)
-        pool = self.suite_tasks(self.suite(suite)) if suite is not None else [*tasks.values(), *versions]
-        chosen = _select(pool, "task", ids, tag, tasks, self._broken_hint("task"))
+        pool = self.suite_tasks(self.suite(suite)) if suite is not None else None
+        chosen = self._select(Task, ids, tag, pool)
         return [task for task in chosen if kind in (None, task.kind) and dataset in (None, task.dataset)]
 
     def methods(self, *ids: str, tag: str | Iterable[str] = ()) -> list[Method]:
         """Methods by id or pattern (any of them) and tag (all of them)."""
-        methods = self.all(Method)
-        pool = [*methods.values(), *self._versions(Method, ids)]
-        return _select(pool, "method", ids, tag, methods, self._broken_hint("method"))
+        return self._select(Method, ids, tag)
 
-    def _versions(self, cls: type[S], ids: Iterable[str]) -> list[S]:
-        """Those that are asked for by version, ``x@1``; each must be there."""
-        return [self.load(cls, ref) for ref in ids if "@" in ref]
+    def _select(
+        self, cls: type[C], ids: Iterable[str], tags: str | Iterable[str], pool: Iterable[C] | None = None
+    ) -> list[C]:
+        """Those that match any of the patterns, if there are any, and have all the tags."""
+        noun, known = NOUN_OF[cls], self.all(cls)
+        versions = [self.load(cls, ref) for ref in ids if "@" in ref]
+        patterns = tuple(ids)
+        for pattern in patterns:
+            if "@" not in pattern and not any(fnmatchcase(spec_id, pattern) for spec_id in known):
+                raise UnknownIdError(noun, pattern, known, self._broken_hint(noun))
+        specs = {spec.label: spec for spec in (pool if pool is not None else [*known.values(), *versions])}
+        wanted = {tags} if isinstance(tags, str) else set(tags)
+        all_tags = {tag for spec in (*known.values(), *specs.values()) for tag in spec.tags}
+        for tag in sorted(wanted - all_tags):
+            raise UnknownIdError("tag", tag, all_tags, f"Tags of {noun}s: {', '.join(sorted(all_tags)) or 'none'}")
+        chosen = []
+        for spec in specs.values():
+            fits = any(fnmatchcase(spec.id, pattern) or pattern == exact(spec.label) for pattern in patterns)
+            if (fits or not patterns) and wanted <= set(spec.tags):
+                chosen.append(spec)
+        return chosen
 
     def suites(self) -> dict[str, Suite]:
         """All suites by id; a bad file is an error: callers that need every suite must not silently miss one."""
@@ -112,15 +127,11 @@ class Catalog:
             raise error
         return suites
 
-    def survey_suites(self) -> tuple[dict[str, Suite], dict[str, SpecError]]:
+    def survey_suites(self, *, living: bool = True) -> tuple[dict[str, Suite], dict[str, SpecError]]:
         """The suites by id, and what is wrong with the files of others, by the id that each would have.
 
-        Living suites come last: what a frozen one compares is what people look for.
+        Living suites, for which every plugin is asked, come last: what a frozen one compares is what people look for.
         """
-        suites, bad = self._frozen_suites()
-        return suites | self._living_suites(), bad
-
-    def _frozen_suites(self) -> tuple[dict[str, Suite], dict[str, SpecError]]:
         suites: dict[str, Suite] = {}
         bad: dict[str, SpecError] = {}
         files: dict[str, Path] = {}
@@ -131,7 +142,7 @@ class Catalog:
                 suites[stem] = read_suite(files[stem])
             except SpecError as error:
                 bad[stem] = error
-        return suites, bad
+        return suites | (self._living_suites() if living else {}), bad
 
     def _living_suites(self) -> dict[str, Suite]:
         """For each dataset a suite of all its tasks in their newest versions, without controls: it follows the tasks.
@@ -145,22 +156,21 @@ class Catalog:
                 tasks.setdefault(task.dataset, {})[task.id] = task.version
         suites = {}
         for name in sorted(tasks):
-            dataset = datasets.get(name)
-            suite = Suite(
+            dataset = datasets.get(name) or Dataset(id=name)
+            suites[LIVING + name] = Suite(
                 id=LIVING + name,
-                title=f"Every task of {dataset.title or name if dataset else name}",
+                title=f"Every task of {dataset.title or name}",
                 description="All registered tasks of the dataset, also those that no frozen suite compares yet",
-                protocol=dataset.protocol or DEFAULT_PROTOCOL if dataset else DEFAULT_PROTOCOL,
+                protocol=dataset.protocol or DEFAULT_PROTOCOL,
                 options={"coverage": "most"},
                 tasks=dict(sorted(tasks[name].items())),
                 living=True,
                 origin=Origin(LIVING + name, f"the tasks of {name}"),
             )
-            suites[suite.id] = suite
         return suites
 
     def suite(self, suite_id: str) -> Suite:
-        suites, bad = self._frozen_suites()
+        suites, bad = self.survey_suites(living=False)
         if suite_id in bad:
             raise bad[suite_id]
         if suite_id not in suites:
@@ -204,27 +214,6 @@ class Catalog:
     def _broken_hint(self, noun: str) -> str:
         count = len(self.plugins.collect(noun)[1])
         return f"({counted(count, 'broken plugin')} could not be searched: run `neuco plugins`)" if count else ""
-
-
-def _select(
-    specs: Iterable[C], noun: str, ids: Iterable[str], tags: str | Iterable[str], known: Mapping[str, C], hint: str
-) -> list[C]:
-    """Those that match any of the patterns, if there are any, and have all the tags."""
-    wanted = {tags} if isinstance(tags, str) else set(tags)
-    patterns = tuple(ids)
-    for pattern in (pattern for pattern in patterns if "@" not in pattern):
-        if not any(fnmatchcase(spec_id, pattern) for spec_id in known):
-            raise UnknownIdError(noun, pattern, known, hint)
-    specs = list({spec.label: spec for spec in specs}.values())
-    all_tags = {tag for spec in (*known.values(), *specs) for tag in spec.tags}
-    for tag in sorted(wanted - all_tags):
-        raise UnknownIdError("tag", tag, all_tags, f"Tags of {noun}s: {', '.join(sorted(all_tags)) or 'none'}")
-    chosen = []
-    for spec in specs:
-        fits = any(fnmatchcase(spec.id, pattern) or pattern == exact(spec.label) for pattern in patterns)
-        if (fits or not patterns) and wanted <= set(spec.tags):
-            chosen.append(spec)
-    return chosen
 
 
 def read_suite(path: Path) -> Suite:
@@ -303,7 +292,7 @@ def protocols_for(
     try:
         named: Protocol | None = None
         if name or suite:
-            named = name if isinstance(name, Protocol) else load_protocol(name or load_suite(str(suite)).protocol)
+            named = name if isinstance(name, Protocol) else load_protocol(name or catalog().suite(str(suite)).protocol)
         for task in tasks:
             protocol = named or task_protocol(task)
             new = {}

@@ -17,7 +17,8 @@ import functools
 import hashlib
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.util import resolve_name
 from pathlib import Path
@@ -26,7 +27,7 @@ from typing import Any, NamedTuple
 from neuco_core.files import hashed
 from neuco_core.plugins.discovery import IN_TREE
 from neuco_core.specs import Spec
-from neuco_core.versions import behind, component_versions, constants
+from neuco_core.versions import behind, parts_of
 
 WORDS = re.compile(r"(README|LICENSE|CHANGELOG)(\.md|\.rst|\.txt)?|py\.typed|\.DS_Store")
 TESTS = ("test.py", "tests")  # at the top of a package
@@ -126,7 +127,7 @@ def _locate(package: str, importer: Path | None = None) -> Path | None:
 
 
 class _Content(NamedTuple):
-    """A file: the hash of what counts in it; of a module also its text, and what it imports from where."""
+    """A file: the hash of what counts in it; of a module also its text, and the names that it imports from where."""
 
     sha256: str
     text: str = ""
@@ -136,9 +137,9 @@ class _Content(NamedTuple):
 def _files(package: str, location: Path) -> dict[str, _Content]:
     """Everything in a package that counts, hidden or not; of a lone module also the files beside it that it names."""
     if location.is_file():
-        module = _content(location, _state(location), package)
-        named = sorted(path for path in location.parent.iterdir() if path.suffix != ".py" and path.name in module.text)
-        return {"": module, **{path.name: _content(path, _state(path), "") for path in named if path.is_file()}}
+        module = _content(location, package)
+        beside = (path for path in sorted(location.parent.iterdir()) if path.suffix != ".py" and path.is_file())
+        return {"": module, **{path.name: _content(path) for path in beside if path.name in module.text}}
     files: dict[str, _Content] = {}
     for path in sorted(location.rglob("*")):
         if path.is_symlink() and path.is_dir():
@@ -146,34 +147,36 @@ def _files(package: str, location: Path) -> dict[str, _Content]:
         relative = path.relative_to(location)
         compiled = path.parent.name == "__pycache__" and path.suffix in COMPILED
         if path.is_file() and not compiled and relative.parts[0] not in TESTS:
-            around = ".".join((package, *relative.parent.parts))
-            files[relative.as_posix()] = _content(path, _state(path), around)
+            files[relative.as_posix()] = _content(path, ".".join((package, *relative.parent.parts)))
     # Words about the plugin do not count, unless the code names their file: then it may read it as data.
     code = "".join(content.text for content in files.values())
     about = {name for name in files if WORDS.fullmatch(Path(name).name) and Path(name).name not in code}
     return {name: content for name, content in files.items() if name not in about}
 
 
-def _state(path: Path) -> tuple[int, ...]:
-    """What differs after a file was written; the time of its last change of state cannot be set back."""
-    known = path.stat()
-    return known.st_ino, known.st_size, known.st_mtime_ns, known.st_ctime_ns
+def _content(path: Path, package: str = "") -> _Content:
+    """Read once in a process while the file stays as it is; ``package`` is what its relative imports start from."""
+    known = path.stat()  # the time of the last change of state cannot be set back
+    return _read(path, package, (known.st_ino, known.st_size, known.st_mtime_ns, known.st_ctime_ns))
 
 
 @functools.lru_cache(maxsize=4096)
-def _content(path: Path, state: tuple[int, ...], package: str) -> _Content:
-    """Read once in a process while the file stays as it is; ``package`` is what its relative imports start from."""
+def _read(path: Path, package: str, state: tuple[int, ...]) -> _Content:
+    if path.suffix == ".py":
+        with suppress(SyntaxError, ValueError, RecursionError, MemoryError):  # no Python: it counts by its bytes
+            data = path.read_bytes()
+            tree = ast.parse(data)
+            imports: set[tuple[str, str]] = set()
+            for node in ast.walk(tree):  # wherever the statement stands
+                if isinstance(node, ast.Import):
+                    imports |= {(alias.name, "*") for alias in node.names}
+                elif isinstance(node, ast.ImportFrom):
+                    module = "." * node.level + (node.module or "")
+                    origin = resolve_name(module, package) if node.level else module
+                    imports |= {(origin, alias.name) for alias in node.names}
+            return _Content(hashed(_dump(tree)), data.decode("utf-8", "replace"), frozenset(imports))
     with path.open("rb") as file:
-        sha256 = hashlib.file_digest(file, "sha256").hexdigest()
-    if path.suffix != ".py":
-        return _Content(sha256)
-    data = path.read_bytes()
-    try:
-        tree = ast.parse(data)
-        imports = frozenset(_imports(tree, package))
-        return _Content(hashed(_dump(tree)), data.decode("utf-8", "replace"), imports)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return _Content(sha256)  # no Python: it counts by its bytes
+        return _Content(hashlib.file_digest(file, "sha256").hexdigest())
 
 
 def _dump(node: Any) -> Any:
@@ -188,23 +191,13 @@ def _dump(node: Any) -> Any:
     return [type(node).__name__, *([name, _dump(value)] for name, value in fields.items() if value not in (None, []))]
 
 
-def _imports(tree: ast.Module, package: str) -> Iterator[tuple[str, str]]:
-    """Modules and the names that are imported from them, "*" for all; wherever the statement stands."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            yield from ((alias.name, "*") for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            module = "." * node.level + (node.module or "")
-            base = resolve_name(module, package) if node.level else module
-            yield from ((base, alias.name) for alias in node.names)
-
-
 def _versions(module: str, name: str) -> dict[str, Any]:
     """Versions of the parts of neuco behind an imported name; a table that is imported counts whole."""
     found: dict[str, Any] = {}
     for part, wanted in ((module, name), (f"{module}.{name}", "*")):  # the name may be that of a module
-        for component in component_versions(part):
+        _, versions, constants = parts_of(part)
+        for component in versions:
             found |= behind(part, component) if wanted in (component, "*") else {}
-        for constant, value in constants(part).items():
+        for constant, value in constants.items():
             found |= {constant: hashed(_dump(value))} if wanted in (constant, "*") else {}
     return found

@@ -31,7 +31,7 @@ from neuco_core.specs import Method, Remote
 from neuco_core.tables.embeddings import Embeddings, make_embeddings
 from neuco_core.tables.labels import Labels, labels_from_table
 from neuco_core.testing import LANDSAT_BANDS, TinyCubes
-from neuco_core.versions import PACKAGE, component_versions, versioned
+from neuco_core.versions import PACKAGE, parts_of, versioned
 from neuco_tasks.ssl4eo_s12_downstream.fake import MODALITIES, write_zarr_zip
 
 FILE = Path(__file__).with_name("golden.json")
@@ -46,7 +46,7 @@ def components() -> dict[str, int]:
     paths = [path for path in PACKAGE.rglob("*.py") if versioned.__name__ in path.read_text(encoding="utf-8")]
     for path in sorted(paths):
         module = ".".join(("neuco_core", *path.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(".__init__")
-        versions |= component_versions(module)
+        versions |= parts_of(module).versions
     return versions
 
 

@@ -6,7 +6,6 @@ its key, in ``tests/plugins/test_code_key.py``, and by scoring again, in ``tests
 
 from __future__ import annotations
 
-import ast
 import json
 import math
 import os
@@ -57,7 +56,7 @@ RAISED: dict[str, Callable[[Record], bool]] = {
 @pytest.fixture
 def no_versions_kept() -> Iterator[None]:
     """Versions are read once in a process."""
-    kept = (versions.component_versions, versions.behind, versions.constants)
+    kept = (versions.parts_of, versions.behind)
     for function in kept:
         function.cache_clear()
     yield
@@ -83,11 +82,11 @@ def test_a_raised_version_makes_stale_what_it_decides_and_nothing_else(
     component: str, records: list[Record], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     module, _, name = f"neuco_core.{component}".partition(":")
-    source = Path(versions.PACKAGE.parent, *module.split(".")).with_suffix(".py").read_text()
+    file = Path(versions.PACKAGE.parent, *module.split(".")).with_suffix(".py")
+    source, read = file.read_text(), Path.read_text
     raised = re.sub(rf"versioned\(\d+\)(\n(@.*\n)?(def|class) {name}\b)", r"versioned(99)\1", source)
     assert raised != source
-    tree_of = versions._tree
-    monkeypatch.setattr(versions, "_tree", lambda asked: ast.parse(raised) if asked == module else tree_of(asked))
+    monkeypatch.setattr(Path, "read_text", lambda path, *a, **k: raised if path == file else read(path, *a, **k))
     expected = {record.key for record in records if RAISED[component](record)}
     assert stale_records(records).keys() == expected
 

@@ -15,6 +15,7 @@ import pytest
 
 import neuco_methods
 from neuco_core.plugins.code_key import code_key
+from neuco_core.versions import parts_of
 
 FILES = {
     "__init__.py": '"""A package."""\n',
@@ -154,7 +155,7 @@ def test_a_raised_version_of_a_part_of_neuco_is_noticed(package: Package, monkey
 def test_a_table_of_neuco_counts_by_its_content(package: Package, monkeypatch: pytest.MonkeyPatch) -> None:
     package.edit("encoder.py", "import resize", "import PUBLISHED_STATISTICS, resize")
     before = package.key()
-    monkeypatch.setattr("neuco_core.plugins.code_key.constants", lambda module: {})
+    monkeypatch.setattr("neuco_core.plugins.code_key.parts_of", lambda module: parts_of(module)._replace(constants={}))
     assert package.key() != before
 
 
