@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import csv
+import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from neuco_core.errors import DataError
-from neuco_core.tables.limits import check_columns
 from neuco_core.text import join_names
 
 # What a file is not, by its first bytes; each has been handed in as a "CSV" somewhere.
@@ -28,12 +31,35 @@ _MAGIC = {
 MISSING = frozenset(["", "NA", "N/A", "n/a", "NaN", "nan", "-nan", "None", "NULL", "null", "<NA>"])
 _SUFFIX = re.compile(r"(\s*\.zarr(\.zip)?)+\Z")  # repeated, so that a clean id stays as it is
 _BLOCK = 1 << 20
+MAX_COLUMNS = 16_384  # of a table; 16 times as many as the values that an encoder may give
 
 
 def clean_id(text: str) -> str:
     """An id without the spaces around it and without the suffix of the cube's file."""
     text = text.strip()
     return _SUFFIX.sub("", text) if ".zarr" in text else text
+
+
+def clean_ids(cells: Sequence[Any], where: object, rows: Sequence[int] | None = None) -> tuple[str, ...]:
+    """Ids, each text and each there once. ``rows`` are the numbers by which errors name their rows."""
+    rows = rows if rows is not None else range(1, len(cells) + 1)
+    ids = tuple(clean_id(cell) if isinstance(cell, str) else "" for cell in cells)
+    if "" in ids:
+        place = ids.index("")
+        what = "no id" if isinstance(cells[place], str) or is_empty(cells[place]) else "id is not a string"
+        raise DataError(what, where=f"{where}, row {rows[place]}", got=repr(cells[place]))
+    double = first_double(ids)
+    if double is not None:
+        where = f"{where}, rows {rows[double[0]]} and {rows[double[1]]}"
+        raise DataError(f"duplicate id {shown([ids[double[0]]])}", where=where)
+    return ids
+
+
+def is_empty(cell: Any) -> bool:
+    # NaN is how pandas says "missing" and can only come from a loader; the word nan in a CSV is not empty.
+    if isinstance(cell, str):
+        return not cell.strip()
+    return cell is None or (isinstance(cell, float | np.floating) and math.isnan(cell))
 
 
 def scan(path: Path) -> int:
@@ -89,6 +115,11 @@ def read_rows(path: Path, id_column: str = "id") -> Iterator[tuple[int, list[str
             raise DataError("not UTF-8 text", where=where, got=f"byte 0x{error.object[error.start]:02x}") from error
     if not header:
         raise DataError("the file is empty", where=path, expected="a header row with an id column")
+
+
+def check_columns(count: int, where: object, most: int = MAX_COLUMNS, what: str = "columns") -> None:
+    if count > most:
+        raise DataError(f"too many {what}", where=where, expected=f"at most {most}", got=count)
 
 
 def check_header(header: Sequence[str], path: Path, id_column: str = "id") -> list[str]:

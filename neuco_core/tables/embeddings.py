@@ -13,7 +13,6 @@ import numpy as np
 
 from neuco_core.errors import DataError
 from neuco_core.tables import csv as _csv
-from neuco_core.tables.limits import MAX_COLUMNS
 from neuco_core.text import Brief
 
 if TYPE_CHECKING:
@@ -82,12 +81,29 @@ class Embeddings(Brief):
         """
         width = dim or self.dim
         key = None if ids is None else tuple(ids), width
-        if key not in self._moments:
-            rows = np.arange(len(self))
-            if ids is not None:
-                row_of = {name: row for row, name in enumerate(self.ids)}
-                rows = np.array([row_of[name] for name in ids if name in row_of], np.int64)
-            self._moments[key] = _moments(self.values, rows, width)
+        if key in self._moments:
+            return self._moments[key]
+        rows = np.arange(len(self))
+        if ids is not None:
+            row_of = {name: row for row, name in enumerate(self.ids)}
+            rows = np.array([row_of[name] for name in ids if name in row_of], np.int64)
+        if not rows.size:
+            raise DataError("none of the ids to standardise over has an embedding")
+        # In float64, a few rows at a time so that they stay in the processor's cache, and about the mean of the first
+        # rows, so that little is lost where the mean is far from 0.
+        count, block = len(rows) * width, 32
+        with np.errstate(all="ignore"):
+            about = float(self.values[rows[:block]].mean(dtype=np.float64))
+            padding = len(rows) * (width - self.dim)
+            total, squares = -about * padding, about * about * padding
+            for start in range(0, len(rows), block):
+                moved = np.subtract(self.values[rows[start : start + block]], about, dtype=np.float64).reshape(-1)
+                total += float(moved.sum())
+                squares += float(np.einsum("i,i->", moved, moved))
+            offset = total / count
+            spread = float(np.sqrt(max(squares / count - offset * offset, 0.0)))
+        # Below the rounding of float32 it is noise about a constant, which counts as no spread at all.
+        self._moments[key] = about + offset, spread if spread > 1e-7 * abs(about + offset) else 1.0
         return self._moments[key]
 
     def frame(self) -> pandas.DataFrame:
@@ -96,26 +112,6 @@ class Embeddings(Brief):
 
         names = list(self.columns) or [str(number) for number in range(self.dim)]
         return pd.DataFrame(self.values, index=pd.Index(self.ids, name="id"), columns=names)
-
-
-def _moments(values: np.ndarray, rows: np.ndarray, dim: int) -> tuple[float, float]:
-    """In float64, a few rows at a time so that they stay in the processor's cache, and about the mean of the first
-    rows, so that little is lost where the mean is far from 0."""
-    if not rows.size:
-        raise DataError("none of the ids to standardise over has an embedding")
-    count, block = len(rows) * dim, 32
-    with np.errstate(all="ignore"):
-        about = float(values[rows[:block]].mean(dtype=np.float64))
-        padding = len(rows) * (dim - values.shape[1])
-        total, squares = -about * padding, about * about * padding
-        for start in range(0, len(rows), block):
-            moved = np.subtract(values[rows[start : start + block]], about, dtype=np.float64).reshape(-1)
-            total += float(moved.sum())
-            squares += float(np.einsum("i,i->", moved, moved))
-        offset = total / count
-        spread = float(np.sqrt(max(squares / count - offset * offset, 0.0)))
-    # Below the rounding of float32 it is noise about a constant, which counts as no spread at all.
-    return about + offset, spread if spread > 1e-7 * abs(about + offset) else 1.0
 
 
 def make_embeddings(
@@ -128,7 +124,7 @@ def make_embeddings(
     where: object = "embeddings",
 ) -> Embeddings:
     """Check ids and values and compute the content's hash. Ids lose ``.zarr.zip``; values must be finite."""
-    ids = clean_ids(ids, where)
+    ids = _csv.clean_ids(ids, where)
     values = np.asarray(values)
     if values.ndim != 2 or len(values) != len(ids) or 0 in values.shape:
         expected = f"one row of values for each of {len(ids)} ids"
@@ -158,18 +154,6 @@ def to_float32(values: np.ndarray) -> np.ndarray:
         return np.ascontiguousarray(values, dtype=np.float32)
 
 
-def clean_ids(ids: Sequence[str], where: object) -> tuple[str, ...]:
-    clean = tuple(_csv.clean_id(name) if isinstance(name, str) else "" for name in ids)
-    if "" in clean:
-        position = clean.index("")
-        raise DataError("not an id", where=f"{where}, row {position + 1}", expected="text", got=repr(ids[position]))
-    double = _csv.first_double(clean)
-    if double is not None:
-        where = f"{where}, rows {double[0] + 1} and {double[1] + 1}"
-        raise DataError(f"duplicate id {_csv.shown([clean[double[0]]])}", where=where)
-    return clean
-
-
 def read_embeddings(
     path: str | Path, *, strict: bool = False, dim: int | None = None, gaps: bool = False
 ) -> Embeddings:
@@ -188,11 +172,22 @@ def read_embeddings(
         return embeddings_files.read_folder(path, strict=strict, dim=dim)
     if not path.is_file():
         raise DataError("not a regular file" if path.exists() else "no such file", where=path)
-    most = min(dim or MAX_COLUMNS, MAX_COLUMNS)
-    form = _format(path)
-    if form == ".csv":
+    suffix = path.suffix.lower()
+    if suffix not in FORMATS:
+        for suffixes, hint in ELSEWHERE:
+            if suffix in suffixes:
+                expected = "a .csv, .parquet, .npz or .npy file"
+                raise DataError("not a format of embeddings", where=path, expected=expected, got=suffix, hint=hint)
+        try:
+            with path.open("rb") as file:
+                start = file.read(8)
+        except OSError as error:
+            raise _csv.unreadable(path, error) from error
+        suffix = next((form for mark, form in MAGIC.items() if start.startswith(mark)), ".csv")
+    most = min(dim or _csv.MAX_COLUMNS, _csv.MAX_COLUMNS)
+    if suffix == ".csv":
         return embeddings_csv.read_csv(path, strict, most, gaps=gaps)
-    return embeddings_files.READERS[form](path, strict, most)
+    return embeddings_files.READERS[suffix](path, strict, most)
 
 
 def write_embeddings(embeddings: Embeddings, path: str | Path) -> None:
@@ -205,19 +200,3 @@ def write_embeddings(embeddings: Embeddings, path: str | Path) -> None:
         expected = "one of " + ", ".join(WRITERS)
         raise DataError("unknown file format", where=path, expected=expected, got=path.suffix or "none")
     WRITERS[suffix](embeddings, path)
-
-
-def _format(path: Path) -> str:
-    suffix = path.suffix.lower()
-    if suffix in FORMATS:
-        return suffix
-    for suffixes, hint in ELSEWHERE:
-        if suffix in suffixes:
-            expected = "a .csv, .parquet, .npz or .npy file"
-            raise DataError("not a format of embeddings", where=path, expected=expected, got=suffix, hint=hint)
-    try:
-        with path.open("rb") as file:
-            start = file.read(8)
-    except OSError as error:
-        raise _csv.unreadable(path, error) from error
-    return next((form for mark, form in MAGIC.items() if start.startswith(mark)), ".csv")

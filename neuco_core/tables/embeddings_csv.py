@@ -1,30 +1,46 @@
 """Embeddings in CSV: compiled code for large files, plain Python for small ones and for all that is odd.
 
-Both read a number as float64 and round it to float32, as NeuCo-Bench does, and give the same bits. A large file that
-compiled code cannot read is read again row by row, which also finds the place of an error.
+Both read a number as float64 and round it to float32, as NeuCo-Bench does, and give the same bits. A large file is read
+in blocks of whole lines, several side by side. If compiled code cannot read it, it is read again row by row, which also
+finds the place of an error.
 """
 
 from __future__ import annotations
 
+import csv
+import itertools
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, TypeVar
 
 import numpy as np
 
+from neuco_core.env import available_cores
 from neuco_core.errors import DataError
 from neuco_core.files import replacing
 from neuco_core.tables import csv as _csv
-from neuco_core.tables import csv_quick
 from neuco_core.tables.embeddings import Embeddings, make_embeddings, to_float32
-from neuco_core.tables.limits import check_columns
 
 # pandas reads a column of these as 1 and 0.
 BOOLEANS = {"true": 1.0, "false": 0.0}
 CELLS = 3 << 19  # in a block of rows that is written
+# Bytes from which on compiled code is quicker: a smaller file is read before that is even loaded.
+LARGE = 4 << 20
+BLOCK = 2 << 20  # bytes, to stay in the processor's cache
+MOST_THREADS = 8
+ODD = 4096  # cells that are no plain numbers, before they are looked at
+T = TypeVar("T")
+Table = tuple[list[str], np.ndarray, Mapping[str, int]]  # ids, values, and how many were replaced by 0, by reason
+
+
+class OddError(Exception):
+    """This file needs a closer look: plain Python reads it row by row, or says why it cannot."""
 
 
 @dataclass(frozen=True)
@@ -59,60 +75,59 @@ def value_columns(names: Sequence[str], where: object, dim: int | None, *, gaps:
         where = f"{where}, column {list(names).index('') + 1}"
         raise DataError("a column has no name", where=where, hint="Write the file without its row index")
     if dim is not None:
-        check_columns(len(columns), where, dim, "value columns")
+        _csv.check_columns(len(columns), where, dim, "value columns")
     return columns
 
 
 def read_csv(path: Path, strict: bool, dim: int | None, *, gaps: bool = False) -> Embeddings:
-    if path.stat().st_size < csv_quick.LARGE:
+    blocks = cut(path) if path.stat().st_size >= LARGE else None
+    if blocks is None:
         _csv.scan(path)
-        columns = _columns(path, dim, gaps)
-        ids, values, replaced = _read_carefully(path, columns, strict)
-    else:
-        blocks = csv_quick.cut(path)
-        columns = _columns(path, dim, gaps)
-        try:
-            ids, values, replaced = csv_quick.read_blocks(blocks, columns.header, columns.places, strict, _number)
-        except csv_quick.OddError:
-            ids, values, replaced = _read_carefully(path, columns, strict)
+    rows = _csv.read_rows(path)
+    _, names = next(rows)
+    chosen = value_columns(names, path, dim, gaps=gaps)
+    if next(rows, None) is None:  # also sees to it that the first row has the header's width
+        raise DataError("no rows below the header", where=path)
+    columns = CsvColumns(tuple(names), tuple(names.index(name) for name in chosen))
+    read = None
+    if blocks is not None:
+        with suppress(OddError):
+            read = _read_blocks(blocks, columns, strict)
+    ids, values, replaced = read or _read_carefully(path, columns, strict)
     return make_embeddings(ids, values, replaced=replaced, **columns.names, where=path)
 
 
-def _columns(path: Path, dim: int | None, gaps: bool) -> CsvColumns:
-    rows = _csv.read_rows(path)
-    _, names = next(rows)
-    columns = value_columns(names, path, dim, gaps=gaps)
-    if next(rows, None) is None:  # also sees to it that the first row has the header's width
-        raise DataError("no rows below the header", where=path)
-    return CsvColumns(tuple(names), tuple(names.index(name) for name in columns))
-
-
-def _read_carefully(path: Path, columns: CsvColumns, strict: bool) -> tuple[list[str], np.ndarray, Mapping[str, int]]:
+def _read_carefully(path: Path, columns: CsvColumns, strict: bool) -> Table:
     # No more rows than lines, and a row has a separator for each column; pages that stay unused cost nothing.
     most = min(_csv.scan(path), path.stat().st_size // len(columns.header) + 1)
     values = np.empty((most, len(columns.places)), dtype=np.float32)
     id_place = columns.header.index("id")
-    lines: dict[str, int] = {}
+    lines: list[int] = []
+    names: list[str] = []
     replaced: Counter[str] = Counter()
     rows = _csv.read_rows(path)
     next(rows)
     for line, row in rows:
-        name = _csv.clean_id(row[id_place])
-        if not name:
-            raise DataError("no id", where=f"{path}, row {line}")
-        if name in lines:
-            raise DataError(f"duplicate id {_csv.shown([name])}", where=f"{path}, rows {lines[name]} and {line}")
         cells = [row[place] for place in columns.places]
         numbers = to_float32(np.array(_numbers(cells)))
-        _refuse(cells, numbers, columns, f"{path}, row {line}", strict)
+        bad = ~np.isfinite(numbers) if strict else np.isinf(numbers)
+        if bad.any():
+            first = int(np.flatnonzero(bad)[0])
+            where = f"{path}, row {line}, column {columns.header[columns.places[first]]!r}"
+            what, hint = "value is not finite as float32", ""
+            if np.isnan(numbers[first]):
+                what, hint = "value is not a number", "Without strict it becomes 0 and is counted"
+            raise DataError(what, where=where, got=_csv.shown([cells[first]]), hint=hint)
         for column in np.flatnonzero(np.isnan(numbers)):
             replaced["missing" if cells[column].strip() in _csv.MISSING else "not_a_number"] += 1
             numbers[column] = 0
         values[len(lines)] = numbers
-        lines[name] = line
+        lines.append(line)
+        names.append(row[id_place])
+    ids = _csv.clean_ids(names, path, lines)
     if replaced.total() == len(lines) * len(columns.places):
         raise DataError("no value is numeric", where=path, got=f"{len(lines)} rows, {len(columns.places)} columns")
-    return list(lines), values[: len(lines)], replaced
+    return list(ids), values[: len(lines)], replaced
 
 
 def _numbers(cells: Sequence[str]) -> list[float]:
@@ -134,18 +149,145 @@ def _number(cell: str) -> float:
         return BOOLEANS.get(cell.strip().lower(), math.nan)
 
 
-def _refuse(cells: Sequence[str], numbers: np.ndarray, columns: CsvColumns, where: str, strict: bool) -> None:
-    """Infinite values are always refused; other non-numbers only with ``strict``."""
-    bad = ~np.isfinite(numbers) if strict else np.isinf(numbers)
-    if bad.any():
-        column = int(np.flatnonzero(bad)[0])
-        where = f"{where}, column {columns.header[columns.places[column]]!r}"
-        got = _csv.shown([cells[column]])
-        if np.isinf(numbers[column]):
-            raise DataError("value is not finite as float32", where=where, got=got)
-        raise DataError(
-            "value is not a number", where=where, got=got, hint="Without strict it becomes 0 and is counted"
-        )
+@dataclass(frozen=True)
+class Blocks:
+    """A file cut at the ends of lines: the byte at which each block begins and at last the end, and lines by block."""
+
+    path: Path
+    cuts: Sequence[int]
+    lines: list[int] = field(default_factory=list)
+
+    def each(self, work: Callable[[int, np.ndarray, int], T]) -> Iterator[T]:
+        """The results of ``work(block, text, size)`` in their order; the text has room for one byte more."""
+        count = min(available_cores(), MOST_THREADS, len(self.cuts) - 1)
+        with ThreadPoolExecutor(count, thread_name_prefix="neuco-csv") as pool:
+            try:
+                yield from pool.map(lambda block: work(block, *self._text(block)), range(len(self.cuts) - 1))
+            finally:
+                pool.shutdown(cancel_futures=True)
+
+    def _text(self, block: int) -> tuple[np.ndarray, int]:
+        start, stop = self.cuts[block : block + 2]
+        text = np.empty(stop - start + 1, np.uint8)
+        with self.path.open("rb", buffering=0) as file:
+            file.seek(start)
+            if file.readinto(memoryview(text)[:-1]) < stop - start:  # type: ignore[arg-type]
+                raise DataError("the file has become shorter while it was read", where=self.path)
+        return text, stop - start
+
+
+def cut(path: Path) -> Blocks:
+    """Cut a file into blocks and count their lines; what cannot be CSV is refused as ``csv.scan`` does."""
+    from neuco_core.tables import csv_kernel
+
+    size, at = path.stat().st_size, 0
+    cuts = [at]
+    try:
+        with path.open("rb") as file:
+            _csv.check_magic(file.read(64), path)
+            while at + BLOCK < size:
+                file.seek(at + BLOCK)
+                file.readline()
+                at = file.tell()
+                cuts.append(at)
+    except OSError as error:
+        raise _csv.unreadable(path, error) from error
+    blocks = Blocks(path, cuts if at == size else [*cuts, size])
+    csv_kernel.warm()
+    for lines, zeros in blocks.each(lambda _, text, size: csv_kernel.count_lines(text, size)):
+        if zeros:
+            _csv.scan(path)  # which says where
+        blocks.lines.append(lines)
+    return blocks
+
+
+def _read_blocks(blocks: Blocks, columns: CsvColumns, strict: bool) -> Table:
+    from neuco_core.tables import csv_kernel as kernel
+
+    skip = _header_bytes(blocks, columns.header)
+    rows = list(blocks.lines)
+    rows[-1] += 1  # the last line may end without a newline
+    rows[0] -= 1
+    first = list(itertools.accumulate(rows, initial=0))
+    if first[-1] > blocks.cuts[-1] // len(columns.header) + 1:  # a row has a separator for each column
+        raise OddError
+    values = np.empty((first[-1], len(columns.places)), np.float32)
+    targets = np.full(len(columns.header), kernel.IGNORED)
+    targets[list(columns.places)] = np.arange(len(columns.places))
+    targets[columns.header.index("id")] = kernel.ID
+    work = _Work(kernel, values, first, skip, targets, strict)
+    ids: list[str] = []
+    replaced: Counter[str] = Counter()
+    for names, counts in blocks.each(work.block):
+        ids += names
+        replaced += counts
+    if "" in ids or len(set(ids)) != len(ids) or replaced.total() == len(ids) * len(columns.places):
+        raise OddError
+    return ids, values[: len(ids)], replaced
+
+
+def _header_bytes(blocks: Blocks, header: Sequence[str]) -> int:
+    """The length of the first line, if that is the whole header."""
+    with blocks.path.open("rb") as file:
+        line = file.readline(blocks.cuts[1])
+    try:
+        names = next(csv.reader([line.decode("utf-8-sig").rstrip("\r\n")], strict=True), [])
+    except (csv.Error, UnicodeDecodeError) as error:
+        raise OddError from error
+    if [name.strip() for name in names] != list(header):
+        raise OddError
+    return len(line)
+
+
+@dataclass(frozen=True)
+class _Work:
+    """What all blocks share."""
+
+    kernel: Any
+    values: np.ndarray
+    first: Sequence[int]
+    skip: int
+    targets: np.ndarray
+    strict: bool
+
+    def block(self, block: int, text: np.ndarray, size: int) -> tuple[list[str], Counter[str]]:
+        kernel = self.kernel
+        last = block == len(self.first) - 2
+        while last and size and text[size - 1] in b"\r\n":  # blank lines at the end
+            size -= 1
+        text[size] = kernel.NEWLINE
+        values = self.values[self.first[block] : self.first[block + 1]]
+        names, odd = np.empty((len(values), 2), np.int64), np.empty((ODD + len(self.targets), 4), np.int64)
+        replaced: Counter[str] = Counter()
+        at, row, state = self.skip if block == 0 else 0, 0, kernel.FULL
+        while state == kernel.FULL:
+            state, at, row, count = kernel.read_rows(text, at, size, self.targets, values, row, names, odd)
+            replaced += self._settle(text, values, odd[:count])
+        if state == kernel.BROKEN or (row < len(values) and not last):
+            raise OddError
+        return [_csv.clean_id(_text(text, place)) for place in names[:row]], replaced
+
+    def _settle(self, text: np.ndarray, values: np.ndarray, odd: np.ndarray) -> Counter[str]:
+        """Read the cells that compiled code did not; a cell that is refused is left to who can say where it is."""
+        replaced: Counter[str] = Counter()
+        for row, column, *place in odd.tolist():
+            cell = _text(text, place)
+            with np.errstate(over="ignore"):
+                value = np.float32(_number(cell))
+            if np.isinf(value) or (np.isnan(value) and self.strict):
+                raise OddError
+            if np.isnan(value):
+                replaced["missing" if cell.strip() in _csv.MISSING else "not_a_number"] += 1
+                value = np.float32(0)
+            values[row, column] = value
+        return replaced
+
+
+def _text(text: np.ndarray, place: Any) -> str:
+    try:
+        return text[place[0] : place[1]].tobytes().decode()
+    except UnicodeDecodeError as error:
+        raise OddError from error
 
 
 def write_csv(embeddings: Embeddings, path: Path) -> None:

@@ -21,7 +21,7 @@ from neuco_core.files import replacing
 from neuco_core.tables import csv as _csv
 from neuco_core.tables.embeddings import Embeddings, make_embeddings, read_embeddings, to_float32, write_embeddings
 from neuco_core.tables.embeddings_csv import value_columns, write_csv
-from neuco_core.tables.limits import check_array, check_columns, check_members, check_unpacked
+from neuco_core.tables.limits import check_array, check_members, check_unpacked
 
 ROWS = 1024  # at a time, in Parquet: the whole file at once would need several times the memory
 KEY, VALUES = "file_id", "embedding"  # TerraTorch's columns; others are metadata
@@ -190,7 +190,7 @@ def _from_arrays(
         expected, got = "a one-dimensional array of text", f"{ids.dtype}, shape {ids.shape}"
         raise DataError("ids are not strings", where=path, expected=expected, got=got)
     if dim is not None and values.ndim == 2:
-        check_columns(values.shape[1], path, dim, "value columns")
+        _csv.check_columns(values.shape[1], path, dim, "value columns")
     values = to_float32(_numeric(values, path))
     missing = int(np.isnan(values).sum())
     if missing and strict:

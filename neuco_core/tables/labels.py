@@ -194,10 +194,10 @@ def labels_from_table(
         if len(table[name]) != len(rows):
             expected, got = f"{len(rows)} rows", f"{len(table[name])} in {name!r}"
             raise DataError("columns of different lengths", where=where, expected=expected, got=got)
-    kept = [n for n in range(len(rows)) if not any(is_empty(table[name][n]) for name in columns)]
+    kept = [n for n in range(len(rows)) if not any(_csv.is_empty(table[name][n]) for name in columns)]
     if not kept:
         raise DataError("no row has a label", where=where, got=f"{len(rows)} rows")
-    all_ids = _check_ids(table["id"], rows, where)
+    all_ids = _csv.clean_ids(table["id"], where, rows)  # also of rows without a label
     ids = tuple(all_ids[n] for n in kept)
     kept_rows = [rows[n] for n in kept]
     cells = {name: _Column(name, [table[name][n] for n in kept], kept_rows, where) for name in wanted}
@@ -236,21 +236,6 @@ def content_hash(
     return digest.hexdigest()
 
 
-def _check_ids(cells: Sequence[Any], rows: Sequence[int], where: object) -> list[str]:
-    """Of all rows, also of those without a label."""
-    ids = []
-    for cell, row in zip(cells, rows, strict=True):
-        if not isinstance(cell, str) or not _csv.clean_id(cell):
-            what = "no id" if isinstance(cell, str) or is_empty(cell) else "id is not a string"
-            raise DataError(what, where=f"{where}, row {row}", got=repr(cell))
-        ids.append(_csv.clean_id(cell))
-    double = _csv.first_double(ids)
-    if double is not None:
-        where = f"{where}, rows {rows[double[0]]} and {rows[double[1]]}"
-        raise DataError(f"duplicate id {_csv.shown([ids[double[0]]])}", where=where)
-    return ids
-
-
 @dataclass(frozen=True)
 class _Column:
     """The cells of one column in the rows with a label, and the numbers by which errors name these."""
@@ -266,7 +251,7 @@ class _Column:
 
     def groups(self) -> np.ndarray:
         for n, cell in enumerate(self.cells):
-            if is_empty(cell):
+            if _csv.is_empty(cell):
                 raise self.error("no group", n)
         return np.array([str(cell).strip() for cell in self.cells], dtype=str)
 
@@ -284,7 +269,7 @@ class _Column:
 
     def labels(self, kind: str) -> tuple[np.ndarray, tuple[str, ...]]:
         """The values and, for a classification, the names of the classes 0, 1, …"""
-        numbers = [_number(cell) for cell in self.cells]
+        numbers = [number_in(cell) for cell in self.cells]
         classes: tuple[str, ...] = ()
         if kind == "classification" and all(number is None for number in numbers):
             names = [str(cell).strip() for cell in self.cells]
@@ -292,7 +277,12 @@ class _Column:
             number_of = {name: number for number, name in enumerate(classes)}
             values = np.array([number_of[name] for name in names], dtype=np.float64)
         else:
-            values = self._finite(numbers)
+            for n, number in enumerate(numbers):
+                if number is None or not math.isfinite(number):
+                    what = "label is not a number" if number is None else "label is not finite"
+                    hint = "Leave the cell empty where there is no label: such rows are dropped and counted"
+                    raise self.error(what, n, got=_csv.shown([str(self.cells[n])]), hint=hint)
+            values = np.array(numbers, dtype=np.float64)
         if np.all(values == values[0]):
             got = f"{_csv.shown([str(self.cells[0])])} in all {len(self.cells)} rows"
             raise self.error("constant labels: there is nothing to predict", got=got)
@@ -304,14 +294,6 @@ class _Column:
             classes = self._numbered_classes(values)
             values = values - values.min()
         return values, classes
-
-    def _finite(self, numbers: Sequence[float | None]) -> np.ndarray:
-        for n, number in enumerate(numbers):
-            if number is None or not math.isfinite(number):
-                what = "label is not a number" if number is None else "label is not finite"
-                hint = "Leave the cell empty where there is no label: such rows are dropped and counted"
-                raise self.error(what, n, got=_csv.shown([str(self.cells[n])]), hint=hint)
-        return np.array(numbers, dtype=np.float64)
 
     def _numbered_classes(self, values: np.ndarray) -> tuple[str, ...]:
         odd = np.flatnonzero((values != np.floor(values)) | (values < 0))
@@ -328,14 +310,7 @@ class _Column:
         return tuple(f"{number:.0f}" for number in present)
 
 
-def is_empty(cell: Any) -> bool:
-    # NaN is how pandas says "missing" and can only come from a loader; the word nan in a CSV is not empty.
-    if isinstance(cell, str):
-        return not cell.strip()
-    return cell is None or (isinstance(cell, float | np.floating) and math.isnan(cell))
-
-
-def _number(cell: Any) -> float | None:
+def number_in(cell: Any) -> float | None:
     if isinstance(cell, str) and ("_" in cell or not cell.isascii()):
         return None  # Python reads 1_0 as ten and understands digits of many scripts; a CSV does not mean that
     try:

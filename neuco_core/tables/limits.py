@@ -19,7 +19,6 @@ from neuco_core.errors import DataError
 
 FREE = 256 << 20  # bytes that any file may unpack to; constant values compress without limit
 RATIO = 100
-MAX_COLUMNS = 16_384  # of a table; 16 times as many as the values that an encoder may give
 # Two threads that parse headers make Python 3.11 raise SystemError, now and then (python/cpython#106905).
 PARSING = threading.Lock()
 METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # zipfile unpacks the others without regard to the declared size
@@ -32,11 +31,6 @@ def check_unpacked(declared: int, path: Path) -> None:
     if declared > most:
         expected = f"at most {most} ({RATIO} times the file's size; {FREE} are always allowed)"
         raise DataError("too many bytes when unpacked", where=path, expected=expected, got=f"{declared} from {size}")
-
-
-def check_columns(count: int, where: object, most: int = MAX_COLUMNS, what: str = "columns") -> None:
-    if count > most:
-        raise DataError(f"too many {what}", where=where, expected=f"at most {most}", got=count)
 
 
 def check_members(archive: zipfile.ZipFile, path: Path) -> None:

@@ -29,6 +29,7 @@ from neuco_core.tables.labels import (
     Labels,
     labels_from_table,
     load_labels,
+    number_in,
     read_columns,
     read_labels,
     wanted_columns,
@@ -181,7 +182,7 @@ def guess_kind(source: Path, columns: Sequence[str], id_column: str = "id") -> t
     if distinct and distinct <= {"0", "1", "0.0", "1.0"}:
         several = len(wanted) > 1
         return ("multilabel", "the labels: several columns of 0 and 1") if several else ("classification", "the labels")
-    numbers = {float(cell) for cell in distinct if _is_number(cell)}
+    numbers = {number for number in map(number_in, distinct) if number is not None}
     if distinct and not numbers:
         _check_names(source, cells, len(distinct))
         return "classification", "the labels"
@@ -205,14 +206,6 @@ def _check_names(source: Path, cells: Sequence[str], distinct: int) -> None:
 
 def _which(source: Path, got: str, kinds: str) -> UsageError:
     return UsageError("what kind of labels are these?", where=source, expected=f"--kind {kinds}", got=got)
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def compare(labels: Labels, others: Iterable[Task]) -> tuple[str | None, list[str], list[str]]:

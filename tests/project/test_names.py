@@ -20,7 +20,7 @@ LAZY = {
     "neuco_core/pytest_plugin.py": "pytest loads it wherever neuco is installed",
     "neuco_core/testing.py": "an encoder can be tried without pytest and the contract",
     "neuco_core/tables/embeddings.py": "Parquet, and files of others, are rarely read",
-    "neuco_core/tables/csv_quick.py": "numba takes longer to import than most files to read",
+    "neuco_core/tables/embeddings_csv.py": "numba takes longer to import than most files to read",
     "neuco_core/cubes/pictures.py": "the site draws without reading cubes",
     "neuco_core/cubes/published.py": "an archive imports it, too",
     "neuco_core/cubes/archive.py": "the network is for archives at an address",

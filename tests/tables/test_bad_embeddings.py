@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from neuco_core.errors import DataError
-from neuco_core.tables import csv_quick
+from neuco_core.tables import embeddings_csv
 from neuco_core.tables.embeddings import read_embeddings
 from tests.tables.helpers import Case, refusal
 
@@ -116,8 +116,8 @@ CASES = [
 def test_embedding_file(case: Case, large: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Files over some size are read by other code, which must give the same."""
     if large:
-        monkeypatch.setattr(csv_quick, "LARGE", 1)
-        monkeypatch.setattr(csv_quick, "BLOCK", 8)
+        monkeypatch.setattr(embeddings_csv, "LARGE", 1)
+        monkeypatch.setattr(embeddings_csv, "BLOCK", 8)
     path = tmp_path / "embeddings.csv"
     path.write_bytes(case.data)
     if case.error:

@@ -15,7 +15,7 @@ import pytest
 
 from neuco_core.cubes.ssl4eo import SSL4EOCubes
 from neuco_core.errors import DataError
-from neuco_core.tables import limits
+from neuco_core.tables import csv, limits
 from neuco_core.tables.embeddings import make_embeddings, read_embeddings, write_embeddings
 from neuco_core.tables.labels import read_labels
 from neuco_tasks.ssl4eo_s12_downstream import fake
@@ -124,7 +124,7 @@ def test_arrays_have_the_same_limit(tmp_path: Path) -> None:
 
 def test_as_many_columns_as_are_allowed_are_read_and_blank_lines_below_need_no_memory(tmp_path: Path) -> None:
     """Lines times columns would be 64 GB."""
-    count = limits.MAX_COLUMNS - 1
+    count = csv.MAX_COLUMNS - 1
     path = tmp_path / "x.csv"
     path.write_text(",".join(["id", *map(str, range(count))]) + "\n" + f"a{',1' * count}\n" + "\n" * 1_000_000)
     assert read_embeddings(path).values.shape == (1, count)

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from neuco_core.errors import DataError
-from neuco_core.tables import csv_kernel, csv_quick, embeddings_csv
+from neuco_core.tables import csv_kernel, embeddings_csv
 from neuco_core.tables.embeddings import read_embeddings
 from tests.tables.test_fuzz import damage, damages
 
@@ -25,12 +25,12 @@ quickly = settings(deadline=None, max_examples=120, suppress_health_check=[Healt
 @pytest.fixture
 def tiny_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """A line or two are a block."""
-    monkeypatch.setattr(csv_quick, "BLOCK", 20)
+    monkeypatch.setattr(embeddings_csv, "BLOCK", 20)
 
 
 def outcome(path: Path, large: bool, **options: Any) -> tuple[Any, ...]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(csv_quick, "LARGE", 1 if large else 1 << 60)
+        patch.setattr(embeddings_csv, "LARGE", 1 if large else 1 << 60)
         try:
             embeddings = read_embeddings(path, **options)
         except DataError as error:
@@ -96,7 +96,7 @@ def test_damaged_files_give_the_same_either_way(
 def test_compiled_code_reads_many_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: str) -> None:
     """Also with cells that are missing, and more odd ones than there is room for at a time; and not the other way."""
     monkeypatch.setattr(embeddings_csv, "_read_carefully", None)
-    monkeypatch.setattr(csv_quick, "ODD", 1)
+    monkeypatch.setattr(embeddings_csv, "ODD", 1)
     lines = [f'"s{n}",{"" if n % 3 else n / 7},{"word" if n % 5 else -n},1e-42,{n}' for n in range(97)]
     (tmp_path / "x.csv").write_text("\n".join(["id,0,1,2,note", *lines]) + end, newline="")
     ids, values, _, replaced, ignored = outcome(tmp_path / "x.csv", True)
@@ -112,11 +112,11 @@ def test_a_file_that_is_really_large(tmp_path: Path, monkeypatch: pytest.MonkeyP
     values = np.random.default_rng(0).standard_normal((900, 600))
     rows = [f"{n}," + ",".join(map(repr, row)) for n, row in enumerate(values.tolist())]
     path.write_text("\n".join(["id," + ",".join(map(str, range(600))), *rows]) + "\n")
-    assert path.stat().st_size > 2 * csv_quick.LARGE
+    assert path.stat().st_size > 2 * embeddings_csv.LARGE
     slowly = outcome(path, False)
     monkeypatch.setattr(embeddings_csv, "_read_carefully", None)
     assert read_embeddings(path).values.tobytes() == values.astype(np.float32).tobytes() == slowly[1]
-    blocks = csv_quick.cut(path)
+    blocks = embeddings_csv.cut(path)
     os.truncate(path, path.stat().st_size // 2)
     with pytest.raises(DataError, match="shorter while it was read"):
         list(blocks.each(lambda block, text, size: size))

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from neuco_core.tables import csv_quick
+from neuco_core.tables import embeddings_csv
 from neuco_core.tables.csv import clean_id
 from neuco_core.tables.embeddings import make_embeddings, read_embeddings, write_embeddings
 from neuco_core.tables.labels import labels_from_table, read_labels
@@ -47,8 +47,8 @@ def test_embeddings_come_back(form: str, tmp_path: Path, block: tuple[list[str],
     path = tmp_path / f"x.{form.rsplit(maxsplit=1)[-1]}"
     write_embeddings(made, path)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(csv_quick, "LARGE", 1 if form == "large csv" else 1 << 60)
-        patch.setattr(csv_quick, "BLOCK", size)
+        patch.setattr(embeddings_csv, "LARGE", 1 if form == "large csv" else 1 << 60)
+        patch.setattr(embeddings_csv, "BLOCK", size)
         again = read_embeddings(path, strict=True)
     assert again.ids == made.ids == tuple(clean_id(name) for name in block[0])
     assert np.array_equal(again.values, made.values)
@@ -69,7 +69,7 @@ def test_values_are_those_of_pandas(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         table.to_csv(path, index=False, float_format=form)
         upstream = pd.read_csv(path).drop(columns="id").to_numpy(dtype=np.float64).astype(np.float32)
         for size in (1, 1 << 60):  # read by compiled code, and by plain Python
-            monkeypatch.setattr(csv_quick, "LARGE", size)
+            monkeypatch.setattr(embeddings_csv, "LARGE", size)
             assert read_embeddings(path, strict=True).values.tobytes() == upstream.tobytes(), form
 
 
