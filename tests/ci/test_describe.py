@@ -70,6 +70,9 @@ def test_files_of_a_plugin_do_not_stand_in_the_way_of_its_description(tmp_path: 
     write_stub(tmp_path / "stub", plugin, [row()], made)
     assert sorted(path.name for path in (tmp_path / "stub").iterdir()) == ["__init__.py", "_describe.json", "_made"]
     assert (tmp_path / "stub/_made/labels").is_dir()
+    write_file("forged/_made/embeddings/plain/digits.npy", "x")(tmp_path)
+    write_stub(tmp_path / "again", tmp_path / "forged", [row()], made)
+    assert [path.name for path in (tmp_path / "again/_made").rglob("*")] == ["labels"]
 
 
 def method_row(**fields: Any) -> dict[str, Any]:

@@ -183,29 +183,10 @@ def test_a_method_does_not_see_the_cubes_of_a_task_beside_it(upstream: Upstream,
     assert details(report, "uses-ids").startswith("warning method 'plain' declares uses_ids=True")
 
 
-# name → (what it changes, whether it is green, a check and message of its finding)
-VERDICTS: dict[str, tuple[Change, bool, str, str]] = {
-    "a baseline that is not met": (
-        both(task, change_file("neuco_tasks/good/__init__.py", "score=0.84", "score=0.1")),
-        False, "task-baseline", "the baseline is not met",
-    ),
-    "a folder without an init": (
-        write_file("neuco_methods/plain/encoder.py", "x = 1\n"), False, "import", "there is no __init__.py"
-    ),
-    "files made beforehand": (
-        both(with_encode("1 / 0"), write_file("neuco_methods/plain/_made/embeddings/plain/digits.npy", "x")),
-        False, "encode", "ZeroDivisionError",
-    ),
-}  # fmt: skip
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", VERDICTS)
-def test_the_verdict_and_its_reason(name: str, upstream: Upstream, tmp_path: Path) -> None:
-    change, green, check, message = VERDICTS[name]
-    report, records = judge(upstream, change, tmp_path)
-    assert (report.green, message in details(report, check)) == (green, True), report.findings
-    assert green or not any(record.ok for record in records if record.method == "plain")
+def test_a_folder_without_an_init_fails_before_anything_is_run(upstream: Upstream) -> None:
+    fork = upstream.pull_request("bare", write_file("neuco_methods/plain/encoder.py", "x = 1\n"))
+    report = Judge(upstream.base, fork, "origin/main").run()
+    assert (report.verdict, details(report, "import").startswith("failed there is no __init__.py")) == ("red", True)
 
 
 TASK, METHOD = load_task("clouds"), load_method("random")
