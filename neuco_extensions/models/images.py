@@ -7,7 +7,7 @@ leave no other trace.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,26 @@ from neuco_core.errors import UsageError
 
 VIEWS = ("whole", "tiles", "crop", "native")
 CROP = 7 / 8  # of the width that stays, as usual for networks of photographs: 224 of 256 pixels
+
+# By band of Sentinel-2 and Sentinel-1: its central wavelength in µm, as DOFA wants it (ESA's nominal ones; for radar it
+# takes 5.405), and its name in TerraTorch.
+BANDS: Mapping[str, tuple[float, str]] = {
+    "B01": (0.443, "COASTAL_AEROSOL"),
+    "B02": (0.49, "BLUE"),
+    "B03": (0.56, "GREEN"),
+    "B04": (0.665, "RED"),
+    "B05": (0.705, "RED_EDGE_1"),
+    "B06": (0.74, "RED_EDGE_2"),
+    "B07": (0.783, "RED_EDGE_3"),
+    "B08": (0.842, "NIR_BROAD"),
+    "B8A": (0.865, "NIR_NARROW"),
+    "B09": (0.945, "WATER_VAPOR"),
+    "B10": (1.375, "CIRRUS"),
+    "B11": (1.61, "SWIR_1"),
+    "B12": (2.19, "SWIR_2"),
+    "VV": (5.405, "VV"),
+    "VH": (5.405, "VH"),
+}
 
 
 @dataclass(frozen=True)

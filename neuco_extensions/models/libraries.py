@@ -12,26 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from neuco_core.errors import DataError, UsageError
+from neuco_extensions.models.images import BANDS
 from neuco_extensions.models.state import load_state, read_state
 
-# The bands of Sentinel under TerraTorch's names.
-TERRATORCH_BANDS: Mapping[str, str] = {
-    "B01": "COASTAL_AEROSOL",
-    "B02": "BLUE",
-    "B03": "GREEN",
-    "B04": "RED",
-    "B05": "RED_EDGE_1",
-    "B06": "RED_EDGE_2",
-    "B07": "RED_EDGE_3",
-    "B08": "NIR_BROAD",
-    "B8A": "NIR_NARROW",
-    "B09": "WATER_VAPOR",
-    "B10": "CIRRUS",
-    "B11": "SWIR_1",
-    "B12": "SWIR_2",
-    "VV": "VV",
-    "VH": "VH",
-}
 # Tokens before those of patches, which TerraTorch's networks do not tell.
 TERRATORCH_PREFIX: Mapping[str, int] = {"terramind": 0, "prithvi": 1, "dofa": 1, "clay": 1}
 MADE = ("dofa_model.fc_norm.", "dofa_model.head.")  # of DOFA: made when it is used, and not in its file
@@ -115,7 +98,7 @@ def terratorch_prefix(name: str) -> int | None:
 def terratorch_bands(bands: Sequence[str]) -> list[str]:
     """Bands as ``s2l2a/B04`` under the names that TerraTorch has for them."""
     names = [band.rpartition("/")[2] for band in bands]
-    unknown = [name for name in names if name not in TERRATORCH_BANDS]
+    unknown = [name for name in names if name not in BANDS]
     if unknown:
-        raise UsageError("no band of Sentinel-1 or -2", expected=", ".join(TERRATORCH_BANDS), got=unknown[0])
-    return [TERRATORCH_BANDS[name] for name in names]
+        raise UsageError("no band of Sentinel-1 or -2", expected=", ".join(BANDS), got=unknown[0])
+    return [BANDS[name][1] for name in names]

@@ -11,32 +11,13 @@ import torch
 from neuco_core.encoders import MAX_DIM, check_seasons
 from neuco_core.errors import PluginError, UsageError
 from neuco_core.versions import versioned
-from neuco_extensions.models.images import Images
+from neuco_extensions.models.images import BANDS, Images
 
 if TYPE_CHECKING:
     from neuco_core.cubes.cubes import CubeBatch, CubeSource
 
 POOLINGS = ("mean", "max", "class", "network")
 REDUCTIONS = ("average", "project")
-
-# Central wavelengths in µm (Sentinel-2: ESA's nominal ones), as DOFA wants them; for radar it takes 5.405.
-WAVELENGTHS: Mapping[str, float] = {
-    "B01": 0.443,
-    "B02": 0.49,
-    "B03": 0.56,
-    "B04": 0.665,
-    "B05": 0.705,
-    "B06": 0.74,
-    "B07": 0.783,
-    "B08": 0.842,
-    "B8A": 0.865,
-    "B09": 0.945,
-    "B10": 1.375,
-    "B11": 1.61,
-    "B12": 2.19,
-    "VV": 5.405,
-    "VH": 5.405,
-}
 
 
 @versioned(1)
@@ -204,10 +185,10 @@ class WithWavelengths(torch.nn.Module):
     def __init__(self, model: Any, bands: tuple[str, ...]) -> None:
         super().__init__()
         names = [band.partition("/")[2] or band for band in bands]
-        unknown = [name for name in names if name not in WAVELENGTHS]
+        unknown = [name for name in names if name not in BANDS]
         if unknown:
             raise UsageError("bad parameter bands", expected="single bands of Sentinel-1 or -2", got=unknown[0])
-        self.model, self.waves = model, [WAVELENGTHS[name] for name in names]
+        self.model, self.waves = model, [BANDS[name][0] for name in names]
 
     def forward(self, images: Any) -> Any:
         return self.model(images, self.waves)
