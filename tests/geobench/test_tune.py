@@ -187,22 +187,19 @@ def test_more_trials_go_on_and_repeat_anew(parts: tuple[Embeddings, Labels], tmp
         read_tuned(tmp_path / "x.json")
 
 
-def test_what_cannot_be_tuned() -> None:
+def test_what_cannot_be_tuned_and_an_error_is_made_small(parts: tuple[Embeddings, Labels]) -> None:
     with pytest.raises(UsageError, match="'ridge' has nothing to search"):
         TuningPlan(load_protocol("ridge"))
     with pytest.raises(UsageError, match="at least 1 trial and 2 repeats"):
         TuningPlan(load_protocol("neuco-strict"), repeats=1)
     rules = TuningPlan(load_protocol("neuco-2025")).strict
     assert (rules.select, rules.scale_on) == ("last", "train")
-
-
-def test_an_error_is_made_small(parts: tuple[Embeddings, Labels]) -> None:
     task = replace(load_task(TASKS[0]), metric="mae")
     tuned = tune("averaging", task, *parts, TuningPlan(load_protocol("neuco-strict"), trials=3, repeats=2))
     assert tuned.best.value == min(trial.value for trial in tuned.trials)
 
 
-def test_it_leaves_as_a_folder(whole: Path, tmp_path: Path) -> None:
+def test_it_leaves_as_a_folder_when_it_is_complete(whole: Path, tmp_path: Path) -> None:
     assert "2 backbones, 2 datasets, 20 runs" in run("export", "--tuned", whole, "--out", tmp_path / "own").output
     # Our tasks are not GEO-Bench's; that is all that its own validator has to say.
     assert [fault.rule for fault in validate(tmp_path / "own", official=True)] == ["coverage"]
@@ -219,13 +216,8 @@ def test_it_leaves_as_a_folder(whole: Path, tmp_path: Path) -> None:
             (tmp_path / f"tuned/{method}/{name}.json").write_text(json.dumps({**values, "task": name}))
     run("export", "--tuned", tmp_path / "tuned", "--out", tmp_path / "out")
     assert validate(tmp_path / "out") == []
-
-
-def test_what_is_not_complete_is_not_exported(whole: Path, tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="nothing is tuned here"):
-        read_all_tuned(tmp_path)
-    (tmp_path / "pca").mkdir()
-    values = json.loads((whole / f"pca/{TASKS[0]}.json").read_text())
-    (tmp_path / f"pca/{TASKS[0]}.json").write_text(json.dumps({**values, "repeats": []}))
+    (tmp_path / "tuned/pca/so2sat.json").write_text(json.dumps({**values, "repeats": []}))
     with pytest.raises(DataError, match="is not complete"):
-        read_all_tuned(tmp_path)
+        read_all_tuned(tmp_path / "tuned")
+    with pytest.raises(DataError, match="nothing is tuned here"):
+        read_all_tuned(tmp_path / "out")
