@@ -54,7 +54,7 @@ def neuco_splitters() -> Iterator[Splitter]:
 
 @hookimpl
 def neuco_engines() -> Iterator[Engine]:
-    yield Engine(id="local", title="worker processes on this machine", factory="neuco_core.runs.engine:open_local")
+    yield Engine(id="local", title="worker processes on this machine", factory="neuco_core.runs.engine:LocalEngine")
 
 
 @hookimpl

@@ -102,7 +102,7 @@ def neuco_engines() -> Iterable[specs.Engine]:  # type: ignore[empty-body]
     def neuco_engines():
         def serial(address, jobs):
             from neuco_core.runs.engine import LocalEngine
-            return LocalEngine(1)
+            return LocalEngine(jobs=1)
 
         yield Engine(id="soil_serial", factory=serial)
     """

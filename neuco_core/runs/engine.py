@@ -314,7 +314,9 @@ class LocalEngine:
 
     name = "local"
 
-    def __init__(self, jobs: int = 1) -> None:
+    def __init__(self, address: str | None = None, jobs: int = 1) -> None:
+        if address is not None:
+            raise UsageError("the local engine has no address", expected="--engine local", got=f"local://{address}")
         self.jobs = jobs
         self.progress: StepProgress | None = None
 
@@ -338,12 +340,6 @@ class LocalEngine:
         finally:
             for worker in workers:
                 worker.kill()
-
-
-def open_local(address: str | None, jobs: int) -> LocalEngine:
-    if address is not None:
-        raise UsageError("the local engine has no address", expected="--engine local", got=f"local://{address}")
-    return LocalEngine(jobs)
 
 
 def embed_of(step: Step) -> Embed | None:

@@ -146,21 +146,19 @@ def compare(
     wrong += [text for text in others if text not in loose]
     names = sorted(record.metrics.keys() ^ new.metrics.keys())
     wrong += [f"metrics.{n} is {'not recorded' if n in new.metrics else 'recorded, and there is none'}" for n in names]
-    largest = _largest(record.per_split, new.per_split)
     difference: float | None = None
-    apart = []
-    if isinstance(largest, str):
-        wrong.append(f"per_split: {largest}")
-    else:
-        difference = largest
-        if largest > tolerance * _scale(record.metric, new.per_split):
-            apart.append(f"per_split: {largest:.2g} apart")
+    apart: list[str] = []
+    columns = {"per_split": (record.metric, record.per_split, new.per_split)}
     for name in sorted(record.metrics.keys() & new.metrics.keys()):
-        largest = _largest(record.metrics[name], new.metrics[name])
+        columns[f"metrics.{name}"] = name, record.metrics[name], new.metrics[name]
+    for name, (metric, old, now) in columns.items():
+        largest = _largest(old, now)
+        if name == "per_split":
+            difference = None if isinstance(largest, str) else largest
         if isinstance(largest, str):
-            apart.append(f"metrics.{name}: {largest}")
-        elif largest > tolerance * _scale(name, new.metrics[name]):
-            apart.append(f"metrics.{name}: {largest:.2g} apart")
+            (wrong if name == "per_split" else apart).append(f"{name}: {largest}")
+        elif largest > tolerance * _scale(metric, now):
+            apart.append(f"{name}: {largest:.2g} apart")
     reason = "; ".join(wrong + apart + loose)
     same = not reason and not difference and record.metrics == new.metrics
     verdict = "differs" if wrong or apart else "same" if same else "close"

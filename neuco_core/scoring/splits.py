@@ -61,7 +61,15 @@ def join(
         example = f"{labels.ids[:1]} and {embeddings.ids[:1]}"
         raise DataError("labels and embeddings share no id", where=labels.task, got=f"ids such as {example}")
     rows = np.array([row_of[labels.ids[i]] for i in kept], dtype=np.int64)
-    x = _padded(embeddings.values, rows, protocol.embedding_dim)
+    values, width = embeddings.values, embeddings.values.shape[1]
+    dim = width if protocol.embedding_dim is None else protocol.embedding_dim
+    if width > dim:
+        raise DataError("too many embedding dimensions", expected=f"at most {dim}", got=width)
+    x = aligned((len(rows), dim))
+    if width == dim and values.dtype == x.dtype:
+        np.take(values, rows, axis=0, out=x, mode="clip")  # the rows are there; other modes make a copy first
+    else:
+        x[:, :width], x[:, width:] = values[rows], 0
     center, spread = embeddings.moments(over, x.shape[1])
     y, classes = _targets(labels, kept, allow_constant)
     counts = {
@@ -94,18 +102,6 @@ def _rows_by_id(ids: tuple[str, ...], what: str) -> dict[str, int]:
         twice = next(name for i, name in enumerate(ids) if rows[name] != i)
         raise DataError(f"{what} have the id {twice!r} more than once")
     return rows
-
-
-def _padded(values: np.ndarray, rows: np.ndarray, dim: int | None) -> np.ndarray:
-    width = values.shape[1]
-    if dim is not None and width > dim:
-        raise DataError("too many embedding dimensions", expected=f"at most {dim}", got=width)
-    x = aligned((len(rows), dim or width))
-    if width == x.shape[1] and values.dtype == x.dtype:
-        return np.take(values, rows, axis=0, out=x, mode="clip")  # the rows are there; other modes make a copy first
-    x[:, :width] = values[rows]
-    x[:, width:] = 0
-    return x
 
 
 def aligned(shape: tuple[int, ...]) -> np.ndarray:
