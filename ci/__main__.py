@@ -194,7 +194,8 @@ def reconcile(boxes: PluginSandbox, push: bool, most: int, retry: bool, withdraw
 
     if push:
         require_main(boxes.base)
-    update = Reconciling(boxes, withdraw.split()).run(most, retry=retry, site=site)
+    update = Reconciling(boxes, withdraw.split())
+    update.run(most, retry=retry, site=site)
     say("\n".join(update.lines))
     if push:
         in_workflow = {"GITHUB_TOKEN", "GITHUB_REPOSITORY"} <= os.environ.keys()

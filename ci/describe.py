@@ -1,22 +1,22 @@
 """What plugins declare, as data: each is asked in a sandbox of its own, and ``registry/catalog.json`` keeps it.
 
 ``reconcile`` writes that file. Whoever judges a pull request takes it from main, so only what the pull request touches
-is asked; an entry whose code is not main's is not used. A tree in which every plugin is data (``write_tree``) is where
+is asked; an entry whose code is not main's is not used. A tree in which every plugin is data (see ``ci.score``) is where
 labels and embeddings meet: code that runs there imports no plugin of anybody.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 
 from ci.changed import TREES
-from ci.plugin_sandbox import CODE, PINS, PluginData, PluginSandbox, copy_main
-from ci.stub_tree import NOUNS, declared_sources, read_rows, spec_of, write_stub
+from ci.plugin_sandbox import CODE, PINS, PluginData, PluginSandbox
+from ci.stub_tree import NOUNS, declared_sources, read_rows, spec_of
 from neuco_core.errors import DataError, NeucoError
 from neuco_core.files import dump, read_limited
 from neuco_core.plugins.discovery import inside
@@ -24,8 +24,6 @@ from neuco_core.plugins.discovery import inside
 CATALOG = "registry/catalog.json"
 LARGEST = 50_000_000  # bytes of the catalogue
 MOST_SPECS = 200  # of one plugin
-# What scoring needs of a registry; its records are as many as they are large.
-REGISTRY = ("registry/suites", "registry/schema", "registry/published", PINS)
 
 
 class CatalogEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -132,11 +130,3 @@ def _digest(roots: Iterable[Path], base: Path, suffix: str = "") -> str:
             if path.is_file() and path.name.endswith(suffix) and "__pycache__" not in path.parts:
                 digest.update(f"{path.relative_to(base)}\0{hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())
     return digest.hexdigest()
-
-
-def write_tree(target: Path, base: Path, plugins: Sequence[PluginData], registry: Sequence[str] = REGISTRY) -> None:
-    """The code of ``base``, these parts of its registry, and a stub for each plugin that could be described."""
-    copy_main(base, target, registry)
-    for plugin in plugins:
-        if not plugin.problem:
-            write_stub(target / plugin.touched.folder, plugin.folder, plugin.rows, plugin.made)

@@ -1,4 +1,4 @@
-"""What runs in a tree where all plugins are data (see ``describe``): no contributed code is imported here.
+"""What runs in a tree where all plugins are data (see ``ci.score``): no contributed code is imported here.
 
     python -m ci.evaluate OUT score|plan|boards JOB.json
 

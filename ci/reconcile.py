@@ -13,7 +13,6 @@ import shutil
 import time
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -40,33 +39,6 @@ BATCH = 100  # cells whose records are written together: as many are lost at mos
 BOARDS = Limits(seconds=3600, files=2_000_000, written=50 << 30)
 
 
-@dataclass
-class Update:
-    """What reconciling changes in a registry; ``lines`` say it, and ``loud`` is what nobody must overlook."""
-
-    records: list[Record] = field(default_factory=list)
-    withdrawn: list[Record] = field(default_factory=list)
-    files: dict[str, bytes] = field(default_factory=dict)  # by path in the registry
-    lines: list[str] = field(default_factory=list)
-    loud: list[str] = field(default_factory=list)
-
-    def write(self, registry: Path) -> None:
-        """Do all of it to a registry that is as this one was."""
-        if self.records:
-            write_records(registry, self.records)
-        self.write_rest(registry)
-
-    def write_rest(self, registry: Path) -> None:
-        """All but the new records. Withdrawn ones are kept beside the registry's own."""
-        if self.withdrawn:
-            write_records(registry / "withdrawn", self.withdrawn)
-            write_records(registry, [], [record.key for record in self.withdrawn])
-        for name, content in self.files.items():
-            path = registry / name
-            if not path.is_file() or path.read_bytes() != content:
-                write_atomic(path, content)
-
-
 class Lost(NamedTuple):
     """A record whose method or task nobody registers; ``why`` if a plugin that could not be asked may do so."""
 
@@ -77,33 +49,49 @@ class Lost(NamedTuple):
 
 
 class Reconciling:
-    """One run on a checkout of main."""
+    """One run on a checkout of main: what it changes in a registry, for any other checkout, too.
+
+    ``lines`` say it, and ``loud`` is what nobody must overlook.
+    """
 
     def __init__(self, boxes: PluginSandbox, withdraw: Collection[str] = ()) -> None:
         self.boxes, self.withdraw = boxes, withdraw
         self.base, self.registry = boxes.base, boxes.base / "registry"
         self.plugins = describe_all(boxes)
-        self.update = Update()
+        self.records: list[Record] = []
+        self.withdrawn: list[Record] = []
+        self.files: dict[str, bytes] = {}  # by path in the registry
+        self.lines: list[str] = []
+        self.loud: list[str] = []
 
-    def run(self, most: int, *, retry: bool, site: Path | None) -> Update:
-        """Bring the checkout's registry up to date; what changed is also an update for any other checkout of main."""
-        update = self.update
+    def run(self, most: int, *, retry: bool, site: Path | None) -> None:
+        """Bring the checkout's registry up to date."""
         silent = {plugin.touched.folder: plugin.problem for plugin in self.plugins if plugin.problem}
-        update.loud += [
-            f"{folder} cannot say what it registers, and its records stay: {why}" for folder, why in silent.items()
-        ]
-        update.files[Path(CATALOG).name] = catalog_bytes(self.plugins, self.base)
+        for folder, why in silent.items():
+            self.loud.append(f"{folder} cannot say what it registers, and its records stay: {why}")
+        self.files[Path(CATALOG).name] = catalog_bytes(self.plugins, self.base)
         lost = list(lost_records(read_all(self.registry), registered(self.plugins), silent))
-        update.withdrawn, refused = withdrawable(lost, frozen_suites(self.registry), self.withdraw)
-        update.loud += refused
+        self.withdrawn, refused = withdrawable(lost, frozen_suites(self.registry), self.withdraw)
+        self.loud += refused
         planned, _ = self._where_all_is_data("plan", {"retry": retry})
         self._score(planned, most)
         aside = {item.record.key for item in lost if item.noun == "task"}
-        self._boards(aside | {record.key for record in update.withdrawn}, site)
-        update.write_rest(self.registry)
-        gone = f", {counted(len(update.withdrawn), 'record')} withdrawn" if update.withdrawn else ""
-        update.lines.append(f"{counted(len(update.records), 'record')} written{gone}")
-        return update
+        self._boards(aside | {record.key for record in self.withdrawn}, site)
+        self.write(self.registry)
+        gone = f", {counted(len(self.withdrawn), 'record')} withdrawn" if self.withdrawn else ""
+        self.lines.append(f"{counted(len(self.records), 'record')} written{gone}")
+
+    def write(self, registry: Path) -> None:
+        """Do all of it to a registry that is as this one was. Withdrawn records are kept beside the registry's own."""
+        if self.records:
+            write_records(registry, self.records)
+        if self.withdrawn:
+            write_records(registry / "withdrawn", self.withdrawn)
+            write_records(registry, [], [record.key for record in self.withdrawn])
+        for name, content in self.files.items():
+            path = registry / name
+            if not path.is_file() or path.read_bytes() != content:
+                write_atomic(path, content)
 
     def _where_all_is_data(
         self, command: str, job: Mapping[str, Any], aside: Collection[Key] = ()
@@ -113,29 +101,29 @@ class Reconciling:
         return where_all_is_data(self.boxes, self.plugins, command, job, registry=whole, aside=aside, limits=BOARDS)
 
     def _score(self, planned: Mapping[str, Any], most: int) -> None:
-        update = self.update
         states = Counter(state for *_, state in planned["cells"])
         counts = ", ".join(f"{count} {state}" for state, count in sorted(states.items())) or "nothing to score"
         left = len(planned["cells"]) - most
-        update.lines.append(f"plan: {counts}" + (f"; {left} are left for the next run" if left > 0 else ""))
+        self.lines.append(f"plan: {counts}" + (f"; {left} are left for the next run" if left > 0 else ""))
         material = Material(self.boxes, self.plugins, merged=True)
         commit = git(self.base, "rev-parse", "HEAD").strip()
-        before = {record.key: record for record in read_all(self.registry)}
+        before = {record.key: (record.failure, record.fingerprint) for record in read_all(self.registry)}
         cells = find_cells(self.plugins, [label for *label, _ in planned["cells"][:most]])
         for start in range(0, len(cells), BATCH):
             if time.monotonic() > self.boxes.deadline - 60:
-                update.lines.append("the time is over: the next run goes on")
+                self.lines.append("the time is over: the next run goes on")
                 break
             scorable = material.gather(cells[start : start + BATCH])
             made = evaluate(self.boxes, self.plugins, scorable, commit=commit).records() if scorable else []
             # What was skipped says nothing; a failure that comes again is no news.
-            records = [r for r in made if r.ok or (r.status == "failed" and not _same_failure(before.get(r.key), r))]
+            again = {record.key for record in made if before.get(record.key) == (record.failure, record.fingerprint)}
+            records = [r for r in made if r.ok or (r.status == "failed" and r.key not in again)]
             write_records(self.registry, records)
-            update.records += records
+            self.records += records
             for record in (record for record in made if not record.ok):
-                update.lines.append(f"{record.status}: {record.method} on {record.task}: {record.reason}")
+                self.lines.append(f"{record.status}: {record.method} on {record.task}: {record.reason}")
         reasons = Counter(planned["skipped"]) + Counter(material.missing.values())
-        update.lines += [f"{counted(count, 'cell')} not scored here: {why[:1000]}" for why, count in reasons.items()]
+        self.lines += [f"{counted(count, 'cell')} not scored here: {why[:1000]}" for why, count in reasons.items()]
 
     def _boards(self, aside: Collection[Key], site: Path | None) -> None:
         """The boards that came out of a sandbox; one that would lose a method stays as it is.
@@ -143,16 +131,15 @@ class Reconciling:
         When a new version of the scorer makes every record outdated, the old board is true of what it names, and an
         empty one says nothing. Where boards are made, a record of an unknown task is an error: it is set ``aside``.
         """
-        update = self.update
         result, out = self._where_all_is_data("boards", {"site": site is not None}, aside)
-        update.lines += result["lines"]
+        self.lines += result["lines"]
         for path in sorted((out / "registry" / "leaderboards").glob("*.json")):
             lost = lost_methods(out / "registry", self.registry, path.stem, self.withdraw)
             if lost:
                 reason = f"it would lose {join_names(lost)}; score them again, or withdraw them"
-                update.lines.append(f"board {path.stem} stays as it was: {reason}")
+                self.lines.append(f"board {path.stem} stays as it was: {reason}")
             else:
-                update.files[f"leaderboards/{path.name}"] = path.read_bytes()
+                self.files[f"leaderboards/{path.name}"] = path.read_bytes()
         if site is not None:
             shutil.copytree(out / "site", site, dirs_exist_ok=True)
 
@@ -217,10 +204,6 @@ def lost_methods(made: Path, registry: Path, suite: str, allowed: Collection[str
         return []
     kept = {row.method for row in board.rows if row.rank or row.same_as}  # a copy is shown with its method
     return sorted(set(read_board(board_path(registry, suite)).ranks) - kept - set(allowed))
-
-
-def _same_failure(old: Record | None, new: Record) -> bool:
-    return old is not None and (old.failure, old.fingerprint) == (new.failure, new.fingerprint)
 
 
 def verify(boxes: PluginSandbox, count: int) -> list[Finding]:

@@ -13,12 +13,11 @@ from typing import Any
 import msgspec
 
 from ci import sandbox
-from ci.describe import REGISTRY, write_tree
 from ci.extract import EncodingJob, applies, fetch_sources, make_cubes, make_embeddings, make_labels
-from ci.plugin_sandbox import PluginData, PluginSandbox, in_cache, limit
+from ci.plugin_sandbox import PINS, PluginData, PluginSandbox, copy_main, in_cache, limit
 from ci.report import WAITING
 from ci.sandbox import OUT, TREE, Limits
-from ci.stub_tree import read_json
+from ci.stub_tree import read_json, write_stub
 from neuco_core.contract.contract import FAILED, Finding
 from neuco_core.errors import DataError, NeucoError
 from neuco_core.fetch.transfer import TransientError
@@ -36,6 +35,8 @@ CURE = (
 NEXT = "Nothing for the contributor to do: a maintainer reads the reason, provides what is missing, and runs this again"
 HOURS = 2  # more than any evaluation needs
 LARGEST_RESULT = 1 << 28  # bytes
+# What scoring needs of a registry; its records are as many as they are large.
+REGISTRY = ("registry/suites", "registry/schema", "registry/published", PINS)
 Pair = tuple[str, str]  # labels of a method and a task
 
 
@@ -182,7 +183,10 @@ def where_all_is_data(
     Gives what the command gives, and the folder of its files.
     """
     tree, out = Path(tempfile.mkdtemp(dir=boxes.scratch)), Path(tempfile.mkdtemp(dir=boxes.scratch))
-    write_tree(tree, boxes.base, plugins, registry)
+    copy_main(boxes.base, tree, registry)
+    for plugin in plugins:
+        if not plugin.problem:
+            write_stub(tree / plugin.touched.folder, plugin.folder, plugin.rows, plugin.made)
     if aside:
         write_records(tree / "registry", [], aside)
     (tree / "job.json").write_text(json.dumps(job), encoding="utf-8")
