@@ -222,6 +222,8 @@ class Selection:
 
 def select(source: CubeSource, bands: Sequence[str], seasons: Sequence[str] = ()) -> CubeSource:
     """The source, or what was chosen of it; nothing chosen means everything."""
+    if not bands and not seasons:
+        return source
     part = Selection(source, bands, seasons)
     return source if (part.bands, part.seasons) == (source.bands, source.seasons) else part
 

@@ -76,14 +76,9 @@ def open_cubes(method: Method, dataset: Dataset) -> CubeSource:
     if absent:
         got = ", ".join(source.seasons)
         raise DataError(f"method {method.id!r} needs the seasons {join_names(absent)}", where=dataset.id, got=got)
-    return chosen(method, source)
-
-
-def chosen(method: Method, source: CubeSource) -> CubeSource:
-    """The bands and seasons that the method names; others are not read, and the encoder does not see them."""
     if isinstance(method.encoder, StandIn):
         return source  # it reads what was made elsewhere
-    return select(source, method.bands, method.seasons)
+    return select(source, method.bands, method.seasons)  # others are not read, and the encoder does not see them
 
 
 def check_bands(method: Method, dataset_id: str, bands: tuple[str, ...]) -> None:

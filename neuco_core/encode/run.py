@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from neuco_core.cubes.cubes import CubeSource, Selection
+from neuco_core.cubes.cubes import CubeSource, Selection, select
 from neuco_core.encode.encoding import BATCH, Clock, Encoding
-from neuco_core.encode.requirements import check_bands, chosen, full_params, open_cubes, weight_hashes
+from neuco_core.encode.requirements import check_bands, full_params, open_cubes, weight_hashes
 from neuco_core.env import available_cores, installed_version, requirement_name
 from neuco_core.errors import DataError, UsageError
 from neuco_core.fetch.cache import cache_dir
@@ -127,7 +127,7 @@ def encode_dataset(
         batch_size=options.batch_size,
         threads=options.threads or available_cores(),
         device=options.device,
-        learn=learn and chosen(method, learn),
+        learn=learn and select(learn, method.bands, method.seasons),
         left_out=options.left_out,
     )
     cache = None
@@ -198,8 +198,9 @@ class EncodeCache:
 
     def load(self, ids: tuple[str, ...], start: int | None = None) -> np.ndarray | None:
         """The finished values, or those of the chunk that starts at a sample; a damaged file counts as none."""
+        name = self.path.name if start is None else f"{self.key}/{start:07d}.npz"
         for folder in self._folders:
-            path = folder / self._name(start)
+            path = folder / name
             try:
                 # Opened here: numpy leaves a file open that it cannot read.
                 with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
@@ -220,12 +221,13 @@ class EncodeCache:
 
         A full or read-only disk is no fault of the method: the run goes on without a cache.
         """
+        name = self.path.name if start is None else f"{self.key}/{start:07d}.npz"
         values = np.ascontiguousarray(values, dtype=np.float32)
         buffer = io.BytesIO()
         np.savez(buffer, seal=np.array(self._seal(ids, values)), values=values)
         for folder in list(self._targets):
             try:
-                write_atomic(folder / self._name(start), buffer.getvalue())
+                write_atomic(folder / name, buffer.getvalue())
             except OSError as error:
                 self._targets.remove(folder)
                 if self._first_to_tell():
@@ -236,9 +238,6 @@ class EncodeCache:
         if start is None:
             for folder in self._folders:
                 shutil.rmtree(folder / self.key, ignore_errors=True)
-
-    def _name(self, start: int | None) -> str:
-        return self.path.name if start is None else f"{self.key}/{start:07d}.npz"
 
     def _seal(self, ids: tuple[str, ...], values: np.ndarray) -> str:
         return hashlib.sha256(f"{self.key} {content_hash(ids, values)}".encode()).hexdigest()

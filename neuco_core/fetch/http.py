@@ -57,14 +57,13 @@ def accept(response: Any, url: str, sink: Sink) -> None:
         raise TransientError(f"the server cannot continue the download (HTTP {status})", where=shown(url))
     else:
         raise _refusal(status, headers, url)
-    encoded = headers.get("Content-Encoding", "identity") != "identity"
-    length = headers.get("Content-Length", "")
-    etag = headers.get("ETag", "")
-    validator = headers.get("Last-Modified", "") if not etag or etag.startswith("W/") else etag
-    if encoded:  # offsets in the file and in the stream are then two things
+    if headers.get("Content-Encoding", "identity") != "identity":
+        # Offsets in the file and in the stream are then two things.
         sink.start(offset=offset, length=None, validator="")
-    else:
-        sink.start(offset=offset, length=int(length) if length.isdecimal() else None, validator=validator)
+        return
+    length, etag = headers.get("Content-Length", ""), headers.get("ETag", "")
+    validator = headers.get("Last-Modified", "") if not etag or etag.startswith("W/") else etag
+    sink.start(offset=offset, length=int(length) if length.isdecimal() else None, validator=validator)
 
 
 def _refusal(status: int, headers: Any, url: str) -> FetchError:

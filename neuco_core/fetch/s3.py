@@ -93,8 +93,7 @@ def explain(error: Exception, location: Location, settings: Settings) -> FetchEr
 
     where, hint = str(location), ""
     if isinstance(error, failed.ClientError):
-        kind, what, hint = _explain_answer(error.response, location)
-        return kind(what, where=where, hint=hint)
+        return _explain_answer(error.response, location)
     if isinstance(error, failed.NoCredentialsError | failed.PartialCredentialsError):
         return FetchError(f"the AWS credentials are incomplete: {error}", where=where)
     if isinstance(error, failed.ParamValidationError):
@@ -113,26 +112,23 @@ def error_code(response: Any) -> str:
     return str(response.get("Error", {}).get("Code", ""))
 
 
-def _explain_answer(response: Any, location: Location) -> tuple[type[FetchError], str, str]:
-    """The kind of error, what happened, and what to do."""
-    code = error_code(response)
+def _explain_answer(response: Any, location: Location) -> FetchError:
+    where, code = str(location), error_code(response)
     status = response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
     if code in BUSY or status >= 500:
-        return TransientError, f"the S3 server failed ({code})", ""
-    if code == "NoSuchBucket":
-        return FetchError, f"there is no bucket {location.bucket!r}", "Check the name and AWS_ENDPOINT_URL"
+        return TransientError(f"the S3 server failed ({code})", where=where)
+    what, hint = f"the S3 server answered {code or status}", ""
     no_such_object = code in ("NoSuchKey", "404")
-    if code == "NoSuchVersion" or (location.version and (no_such_object or code in BAD_VERSION)):
-        return FetchError, f"the object has no version {location.version!r}", "It was deleted, or the id is wrong"
-    if no_such_object:
-        return FetchError, f"the bucket has no object {location.key!r}", "Check the key"
-    if code in CREDENTIALS:
+    if code == "NoSuchBucket":
+        what, hint = f"there is no bucket {location.bucket!r}", "Check the name and AWS_ENDPOINT_URL"
+    elif code == "NoSuchVersion" or (location.version and (no_such_object or code in BAD_VERSION)):
+        what, hint = f"the object has no version {location.version!r}", "It was deleted, or the id is wrong"
+    elif no_such_object:
+        what, hint = f"the bucket has no object {location.key!r}", "Check the key"
+    elif code in CREDENTIALS:
+        what = f"the S3 server does not accept your credentials ({code})"
         hint = "Correct AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or unset them to read anonymously"
-        return FetchError, f"the S3 server does not accept your credentials ({code})", hint
-    if code in ("AccessDenied", "403", "AllAccessDisabled") or status == 403:
-        return (
-            FetchError,
-            "the S3 server refused access",
-            "The bucket's policy must allow it; or set credentials that may read it",
-        )
-    return FetchError, f"the S3 server answered {code or status}", ""
+    elif code in ("AccessDenied", "403", "AllAccessDisabled") or status == 403:
+        what = "the S3 server refused access"
+        hint = "The bucket's policy must allow it; or set credentials that may read it"
+    return FetchError(what, where=where, hint=hint)

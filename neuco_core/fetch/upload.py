@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import tempfile
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -78,7 +78,10 @@ def _put(path: Path, location: Location, pin: Pin, settings: Settings) -> dict[s
     client = make_client(settings, attempts=settings.retries + 1)
     try:
         # Without versions an upload under a used name would destroy what others have pinned.
-        if not _versioned(client, location.bucket):
+        versioned = False
+        with suppress(ClientError):  # not everybody who may write may ask
+            versioned = client.get_bucket_versioning(Bucket=location.bucket).get("Status") == "Enabled"
+        if not versioned:
             wanted["IfNoneMatch"] = "*"
         with path.open("rb") as body:
             answer: dict[str, Any] = client.put_object(Body=body, **wanted)
@@ -89,15 +92,6 @@ def _put(path: Path, location: Location, pin: Pin, settings: Settings) -> dict[s
     if answer.get("ChecksumSHA256", checksum) != checksum:
         raise ChecksumError("the server stored different bytes", where=str(location), hint="Upload it again")
     return answer
-
-
-def _versioned(client: Any, bucket: str) -> bool:
-    from botocore.exceptions import ClientError
-
-    try:
-        return bool(client.get_bucket_versioning(Bucket=bucket).get("Status") == "Enabled")
-    except ClientError:  # not everybody who may write may ask
-        return False
 
 
 def _refusal(error: Exception, location: Location, settings: Settings) -> NeucoError:

@@ -48,8 +48,7 @@ def clean_ids(cells: Sequence[Any], where: object, rows: Sequence[int] | None = 
         place = ids.index("")
         what = "no id" if isinstance(cells[place], str) or is_empty(cells[place]) else "id is not a string"
         raise DataError(what, where=f"{where}, row {rows[place]}", got=repr(cells[place]))
-    double = first_double(ids)
-    if double is not None:
+    if len(set(ids)) != len(ids) and (double := first_double(ids)):
         where = f"{where}, rows {rows[double[0]]} and {rows[double[1]]}"
         raise DataError(f"duplicate id {shown([ids[double[0]]])}", where=where)
     return ids
@@ -133,8 +132,7 @@ def check_header(header: Sequence[str], path: Path, id_column: str = "id") -> li
                 hint = f"Separate columns with commas, not {word}"
         expected = f"a column named {id_column!r}"
         raise DataError("no id column", where=path, expected=expected, got=shown(names), hint=hint)
-    double = first_double(names)
-    if double is not None:
+    if len(set(names)) != len(names) and (double := first_double(names)):
         where = f"{path}, columns {double[0] + 1} and {double[1] + 1}"
         raise DataError(f"duplicate column {names[double[0]]!r}", where=where)
     return names

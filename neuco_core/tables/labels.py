@@ -204,7 +204,12 @@ def labels_from_table(
     parsed = [cells[name].labels(kind) for name in columns]
     values = np.column_stack([column for column, _ in parsed]) if len(columns) > 1 else parsed[0][0]
     group_column, split_column = options.get("group_column"), options.get("split_column")
-    groups = cells[group_column].groups() if group_column else None
+    groups = None
+    if group_column:
+        for n, cell in enumerate(cells[group_column].cells):
+            if _csv.is_empty(cell):
+                raise cells[group_column].error("no group", n)
+        groups = np.array([str(cell).strip() for cell in cells[group_column].cells], dtype=str)
     split = cells[split_column].split() if split_column else None
     return Labels(
         task=options.get("task", ""),
@@ -248,12 +253,6 @@ class _Column:
     def error(self, what: str, n: int | None = None, **parts: Any) -> DataError:
         row = f", row {self.rows[n]}" if n is not None else ""
         return DataError(what, where=f"{self.where}{row}, column {self.name!r}", **parts)
-
-    def groups(self) -> np.ndarray:
-        for n, cell in enumerate(self.cells):
-            if _csv.is_empty(cell):
-                raise self.error("no group", n)
-        return np.array([str(cell).strip() for cell in self.cells], dtype=str)
 
     def split(self) -> np.ndarray:
         parts = [str(cell).strip().lower() for cell in self.cells]
