@@ -34,12 +34,12 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from neuco_core.boards.cells import from_records, pool
-from neuco_core.boards.from_registry import Current, current
 from neuco_core.boards.kinds.neuco import task_scores
 from neuco_core.boards.published import read_published
 from neuco_core.boards.stats.rank_intervals import Intervals, meeting, percentiles
 from neuco_core.boards.stats.ranking import DIGITS, Rule, rank
 from neuco_core.boards.stats.uncertainty import LEVEL, TaskScores, assess, judged, observed_q, replicate_board
+from neuco_core.boards.store import Current, current
 from tests.boards.helpers import simulate
 from tests.boards.test_uncertainty import NOISE, expected_q
 

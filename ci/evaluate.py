@@ -26,8 +26,7 @@ import numpy as np
 from ci.inside import write_json
 from ci.stub_tree import MADE
 from neuco_core.boards.build import TooManyCellsError
-from neuco_core.boards.from_registry import current
-from neuco_core.boards.store import write_board
+from neuco_core.boards.store import current, write_board
 from neuco_core.contract.contract import Finding, Inapplicable, all_checks, run_checks
 from neuco_core.contract.subjects import DatasetSubject, MethodSubject, TaskSubject
 from neuco_core.errors import NeucoError

@@ -182,7 +182,6 @@ def _chosen(records: Iterable[Record], task: int, method: int) -> Record:
 
 
 def record_cell(record: Record) -> Cell:
-    """The cell that a record makes."""
     train, test = record.samples.get("train", 0), record.samples.get("test", 0)
     ratio = test / train if train and test else TEST_TO_TRAIN
     is_f1 = record.ok and record.metric == "f1"

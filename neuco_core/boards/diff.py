@@ -62,7 +62,6 @@ def changes(old: Board, new: Board) -> list[Change]:
 
 
 def first_difference(old: Any, new: Any, field: str = "") -> str:
-    """The first place where two boards differ."""
     if isinstance(old, Mapping) and isinstance(new, Mapping):
         for key in sorted(old.keys() | new.keys()):
             if old.get(key) != new.get(key):
@@ -85,7 +84,6 @@ def _listed(noun: str, before: Mapping[str, int], after: Mapping[str, int]) -> I
 def _moves(
     before: Mapping[str, int], board: Board, causes: Sequence[Change], rescored: Mapping[str, str]
 ) -> list[Change]:
-    """What is different in the ranks."""
     after, rows = board.ranks, {row.method: row for row in board.rows}
     moves = []
     for name in (m for m in after if m not in before):
@@ -173,7 +171,6 @@ class Version(Part, frozen=True, omit_defaults=True):
 
 
 def replay(snapshots: Iterable[Snapshot]) -> tuple[Version, ...]:
-    """A version for each table that differs from the one before."""
     versions: list[Version] = []
     before: dict[str, TeamRank] = {}
     for snapshot in snapshots:

@@ -145,8 +145,6 @@ class ExtraCells(Part, frozen=True):
 
 
 class Uncertainty(Part, frozen=True):
-    """How the intervals were made."""
-
     level: float
     how: str
     replicates: int = 0
@@ -154,8 +152,6 @@ class Uncertainty(Part, frozen=True):
 
 
 class BoardSuite(Part, frozen=True):
-    """The suite that a board ranks."""
-
     id: Id
     title: str
     version: int
@@ -292,5 +288,4 @@ def rounded(value: Any, digits: int = EXACT) -> Any:
 
 
 def read_part(path: Path, kind: type[T], what: str, hint: str = "") -> T:
-    """Read a file of boards strictly."""
     return read_strictly(path, kind, what, most=LARGEST_FILE, hint=hint)

@@ -89,7 +89,6 @@ class Published(Part, frozen=True, kw_only=True):
                 raise ValueError(f"row {number} has {count} scores for {len(self.tasks)} tasks")
 
     def cells(self) -> Cells:
-        """What was printed, as cells."""
         tasks = [
             BoardTask(
                 task,
@@ -107,7 +106,6 @@ class Published(Part, frozen=True, kw_only=True):
         return Cells(tuple(tasks), tuple(methods), printed, self.columns)
 
     def board(self, options: Mapping[str, Any] | None = None) -> Board:
-        """A board like a computed one, marked as published."""
         about = Publication(self.id, self.title, self.description, self.citation, self.source)
         chosen = {**self.options, **(options or {})}
         board = rank_cells(self.cells(), self.kind, chosen, published=about, fact_columns=self.fact_columns)

@@ -95,7 +95,6 @@ def _dispensable(columns: Sequence[Column], board: Board) -> tuple[int, ...]:
 
 
 def leading_cells(row: BoardRow, columns: Iterable[Column]) -> tuple[str, ...]:
-    """Rank, name and columns of a row."""
     interval = row.intervals.get(RANK.key)
     rank = show(RANK, row.rank) + (f" ({show(RANK, interval)})" if interval else "")
     name = (row.title or row.method) + " (baseline)" * row.baseline + f" ({OVERLAP})" * bool(row.overlaps)
@@ -244,7 +243,6 @@ def diagnostics(board: Board) -> Section:
 
 
 def marked(board: Board, row: tuple[Value, ...], column: Column, value: Value) -> bool:
-    """Whether a rank in a section is not the board's."""
     return column.format == "rank" and value != board.ranks.get(str(row[0]))
 
 

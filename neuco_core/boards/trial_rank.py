@@ -11,8 +11,8 @@ from typing import Any
 from msgspec.structs import replace as replace_fields
 
 from neuco_core.boards.formatting import RANK, show
-from neuco_core.boards.from_registry import current
 from neuco_core.boards.model import Board, BoardRow
+from neuco_core.boards.store import current
 from neuco_core.env import available_cores, registry_dir
 from neuco_core.errors import NeucoError, UnknownIdError, UsageError
 from neuco_core.plugins.catalog import Catalog, load_protocol
@@ -152,15 +152,13 @@ def _score(
     engine = open_engine("local", jobs)
     threads = jobs if len(plan.work) < 4 * jobs else 1
     # Nothing is kept of a file that is not saved, so the registry is only named here.
-    options: dict[str, Any] = {"threads": threads, "shared": shared}
-    with closing(run_plan(plan, registry_dir(), engine, default_limits(jobs), **options)) as records:
+    run = run_plan(plan, registry_dir(), engine, default_limits(jobs), threads=threads, shared=shared)
+    with closing(run) as records:
         for record in records:
             if on_record:
                 on_record(record)
             yield record
-    for cell in plan.cells:
-        if not cell.to_run:
-            yield make_record(cell, None, engine.name)
+    yield from (make_record(cell, None, engine.name) for cell in plan.cells if not cell.to_run)
 
 
 def _missing(file: EmbeddingsFile, tasks: Sequence[Task], shared: str) -> dict[str, tuple[str, ...]]:
@@ -197,8 +195,6 @@ def _notes(file_rank: FileRank, file: EmbeddingsFile, records: Sequence[Record])
         lacks = f"{name} lacks {counted(len(ids), 'labelled sample')} of {dataset}: {join_names(ids, NAMED)}"
         ranked = file_rank.row.rank is not None
         yield f"{lacks}." + (" Its scores are of other samples than those of the other methods." if ranked else "")
-    replaced = max(
-        (r.samples.get("replaced_values", 0) for r in records if r.method == file_rank.row.method), default=0
-    )
+    replaced = max(r.samples.get("replaced_values", 0) for r in records if r.method == file_rank.row.method)
     if replaced:
         yield f"{name}: {counted(replaced, 'value')} missing or not a number, counted as 0."

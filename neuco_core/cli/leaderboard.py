@@ -11,10 +11,9 @@ import click
 from neuco_core.boards import report
 from neuco_core.boards.diff import changes
 from neuco_core.boards.facts import as_section, extra_cells, filled
-from neuco_core.boards.from_registry import current
 from neuco_core.boards.model import Board, Section, plain
 from neuco_core.boards.published import list_published
-from neuco_core.boards.store import board_path, check_board, orphans, read_board, stored_board, write_board
+from neuco_core.boards.store import board_path, check_board, current, orphans, read_board, stored_board, write_board
 from neuco_core.boards.trial_rank import rank_on
 from neuco_core.cli.options import ids_of
 from neuco_core.cli.output import clean, echo_json, json_option, say, table, warn_of_suites
@@ -64,8 +63,8 @@ def _ranked(registry: Path, suite: str) -> int | str | None:
 @SUITES
 def build(suites: Sequence[str]) -> None:
     """Build boards from the records and write them to the registry; without SUITE, all of them."""
-    problems: list[NeucoError] = []
-    for suite, board in _computed(suites, problems):
+    computed, problems = _computed(suites)
+    for suite, board in computed:
         changes_made = write_board(registry_dir(), board)
         click.echo(f"{suite.id}: {'written' if changes_made else 'unchanged'}, {board_path(registry_dir(), suite.id)}")
         for line in changes_made:
@@ -78,8 +77,7 @@ def build(suites: Sequence[str]) -> None:
 @SUITES
 def check(suites: Sequence[str]) -> None:
     """Fail if a board in the registry is not, byte for byte, what the records give; without SUITE, check all."""
-    problems: list[NeucoError] = []
-    computed = _computed(suites, problems)
+    computed, problems = _computed(suites)
     if not suites:
         for path in orphans(registry_dir(), [name for by_id in catalog().survey_suites() for name in by_id]):
             problems.append(DataError("no suite has this board", where=path, hint="Remove it, or add its suite"))
@@ -87,11 +85,10 @@ def check(suites: Sequence[str]) -> None:
     for suite, board in computed:
         try:
             check_board(registry_dir(), board)
+            click.echo(f"{suite.id}: is what the records give, {counted(len(board.ranked), 'method')} ranked")
         except DataError as error:
             problems.append(error)
             click.echo(clean(f"{suite.id}: {error}"), err=True)
-        else:
-            click.echo(f"{suite.id}: is what the records give, {counted(len(board.ranked), 'method')} ranked")
     if problems:
         verb = "is" if len(problems) == 1 else "are"
         raise DataError(f"{counted(len(problems), 'board')} {verb} out of date", hint=problems[0].hint)
@@ -107,7 +104,7 @@ def diff(old: Path, new: Path | None, as_json: bool) -> None:
     Without NEW, OLD is compared with what the records give now.
     """
     before = read_board(old)
-    after = read_board(new) if new else _computed([before.about.id])[0][1]
+    after = read_board(new) if new else one_board(before.about.id, {})
     differences = changes(before, after)
     if as_json:
         echo_json(plain(differences))
@@ -144,32 +141,27 @@ def plot(name: str, kind: str, out: Path) -> None:
 @SUITES
 def site(out: Path, address: str, suites: Sequence[str]) -> None:
     """Write the boards as a static web site that works from a file: those of SUITEs, or all and the published ones."""
-    # heavy: only the site needs templates and figures
-    from neuco_core.site.page_data import gather
-    from neuco_core.site.write import write_site
+    from neuco_core.site import page_data, write  # heavy: only the site needs templates and figures
 
-    pages = write_site(gather(registry_dir(), suites), out, address)
+    pages = write.write_site(page_data.gather(registry_dir(), suites), out, address)
     click.echo(f"{counted(pages, 'page')}: open {out / 'index.html'}")
 
 
-def _computed(names: Sequence[str], problems: list[NeucoError] | None = None) -> list[tuple[Suite, Board]]:
-    """The boards of suites. One that cannot be computed is reported and put into ``problems``, and the others go on."""
+def _computed(names: Sequence[str]) -> tuple[list[tuple[Suite, Board]], list[NeucoError]]:
+    """The boards of suites. One that cannot be computed is reported and is a problem, and the others go on."""
     now = current(registry_dir())
     if not names and all(suite.living for suite in now.suites.values()):  # nothing to do is not "all is well"
         hint = "Set NEUCO_REGISTRY to a registry, or leave it out for the one that ships"
         raise DataError("no suite here", where=registry_dir() / "suites", hint=hint)
     boards = []
-    if problems is not None and not names:
-        problems += now.bad.values()
+    problems = [] if names else [*now.bad.values()]
     for suite in now.choose(names):
         try:
             boards.append((suite, now.board(suite)))
         except NeucoError as error:
-            if problems is None:
-                raise
             problems.append(error)
             click.echo(clean(f"{suite.id}: {error}"), err=True)
-    return boards
+    return boards, problems
 
 
 @leaderboard.command(context_settings={"ignore_unknown_options": True})

@@ -17,7 +17,7 @@ from neuco_core.boards.report import copies, diagnostics, overlaps
 from neuco_core.boards.stats.ranking import Rule, rank
 from neuco_core.site import figures
 from neuco_core.site.board_table import gaps, layout, shades, short_names, table_view, value_of
-from neuco_core.site.cell_details import has_pairs
+from neuco_core.site.item_pages import has_pairs
 from neuco_core.site.page_data import PageData
 from neuco_core.site.render import RenderedPanel, TableCell, panels, render
 from neuco_core.text import clean, counted

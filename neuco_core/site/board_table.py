@@ -124,13 +124,11 @@ def numbers(board: Board, key: str) -> list[float]:
 
 
 def column_ends(board: Board, key: str) -> tuple[float, float]:
-    """The smallest and the largest value of a column, intervals included."""
     values = numbers(board, key) + [end for row in board.ranked for end in ends(row.intervals.get(key)) or ()]
     return min(values, default=0.0), max(values, default=0.0)
 
 
 def table_view(page: PageData, colours: dict[str, list[str]]) -> dict[str, Any]:
-    """What the template of the table needs."""
     board, columns = page.board, layout(page)
     first = board.task_columns[0] if board.task_columns else None
     weights = {task.id: task.values.get(first.key) for task in board.tasks} if first else {}

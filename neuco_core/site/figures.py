@@ -49,7 +49,6 @@ def num(value: float | int | None, digits: int = 3) -> str:
 
 
 def ends(interval: Interval | None) -> tuple[float, float] | None:
-    """Both ends of an interval, if they are known."""
     if interval is None or interval.low is None or interval.high is None:
         return None
     return interval.low, interval.high

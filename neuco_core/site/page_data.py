@@ -16,9 +16,9 @@ from neuco_core.boards.build import TooManyCellsError
 from neuco_core.boards.cells import Cells, from_records
 from neuco_core.boards.diff import Version
 from neuco_core.boards.facts import extra_cells, or_none
-from neuco_core.boards.from_registry import Current, current
 from neuco_core.boards.model import Board, BoardCell, BoardRow, ExtraCells
 from neuco_core.boards.published import Published, PublishedPast, list_published, read_past
+from neuco_core.boards.store import Current, current
 from neuco_core.cubes.pictures import Picture, pictures
 from neuco_core.errors import NeucoError
 from neuco_core.fetch.links import linked_file
@@ -150,7 +150,6 @@ def from_suite(now: Current, suite: Suite) -> PageData:
                 Control="yes: no method should do well here" if task.control else "",
                 Labels="pinned by a checksum" if task.source.pinned else "not pinned yet",
             )
-    histograms = {name: label_histogram(task) for name, task in specs.items()}
     # By method and task, the record that the cell was made of.
     of_suite = [r for r in now.records if r.protocol == suite.protocol and r.task in suite.tasks]
     records = {(r.method, r.task): r for r in of_suite if cells.cell(r.method, r.task).fingerprint == r.fingerprint}
@@ -162,7 +161,7 @@ def from_suite(now: Current, suite: Suite) -> PageData:
         cells=cells,
         methods=methods,
         tasks=tasks,
-        labels={name: histogram for name, histogram in histograms.items() if histogram},
+        labels={name: spread for name, task in specs.items() if (spread := label_histogram(task))},
         records=records,
         pictures={name: task_pictures(task) for name, task in specs.items()},
     )
@@ -210,7 +209,6 @@ def task_pictures(task: Task) -> tuple[Picture, ...]:
 
 
 def label_histogram(task: Task) -> Histogram | None:
-    """The spread of the labels, if they are at hand."""
     try:
         if not _at_hand(task):
             return None

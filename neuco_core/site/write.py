@@ -20,9 +20,8 @@ from neuco_core.figures import blank, check_target, png
 from neuco_core.files import dump
 from neuco_core.scoring.quality import EPSILON
 from neuco_core.site.board_page import SCRIPTS, board_page
-from neuco_core.site.cell_details import details_script, differences
 from neuco_core.site.figures import ends, has_scatter, rank_ticks
-from neuco_core.site.item_pages import method_page, scales, task_page
+from neuco_core.site.item_pages import details_script, differences, method_page, scales, task_page
 from neuco_core.site.page_data import PageData
 from neuco_core.site.render import environment, render
 from neuco_core.text import common_prefix

@@ -39,8 +39,14 @@ def as_source(what: Any, ids: Iterable[object] | None = None, name: str = "", *,
         return FileSource(own, made=_rows(ids, what))
     if isinstance(what, Method):
         return MethodSource(what, EncodeOptions(progress=progress))
-    if isinstance(what, str | os.PathLike):
-        return _named(what, name, progress)
+    if isinstance(what, str):
+        try:
+            return open_source(what, options=EncodeOptions(progress=progress))
+        except UnknownIdError as error:
+            error.hint += f"{'' if error.hint.endswith('?') else '.'} A file is known by its suffix: {what}.csv"
+            raise
+    if isinstance(what, os.PathLike):
+        return FileSource(Path(what).expanduser(), name=name)
     if isinstance(what, Embeddings):
         return FileSource(own, made=what)
     pandas = sys.modules.get("pandas")  # whoever has a DataFrame has loaded it
@@ -56,16 +62,6 @@ def as_source(what: Any, ids: Iterable[object] | None = None, name: str = "", *,
     if callable(what) or hasattr(what, "encode"):
         return MethodSource(_encoder(what, name), EncodeOptions(cached=False, threads=1, progress=progress))
     raise UsageError("nothing that embeddings can be had from", expected=WHAT, got=_kind(what))
-
-
-def _named(what: str | os.PathLike[str], name: str, progress: bool | None) -> Source:
-    if isinstance(what, str):
-        try:
-            return open_source(what, options=EncodeOptions(progress=progress))
-        except UnknownIdError as error:
-            error.hint += f"{'' if error.hint.endswith('?') else '.'} A file is known by its suffix: {what}.csv"
-            raise
-    return FileSource(Path(what).expanduser(), name=name)
 
 
 def _rows(ids: Any, values: Any) -> Embeddings:

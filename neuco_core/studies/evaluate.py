@@ -51,7 +51,6 @@ class Results:
 
     @property
     def mean_q(self) -> float:
-        """The mean Q over the tasks that have a score."""
         return math.fsum(score.q for score in self.scores.values()) / len(self.scores)
 
     def frame(self) -> pandas.DataFrame:

@@ -31,7 +31,6 @@ class MethodSource:
         self._last: tuple[str, Embeddings] | None = None
 
     def describe(self) -> dict[str, Any]:
-        """What goes into the JSON."""
         return {"method": self.method.id, "version": self.method.version}
 
     def why_not(self, task: Task, labels: Labels | None) -> str:

@@ -13,9 +13,9 @@ import msgspec
 
 from neuco_core.boards.cells import from_records
 from neuco_core.boards.formatting import show
-from neuco_core.boards.from_registry import current
 from neuco_core.boards.model import plain
 from neuco_core.boards.report import leading_cells, notes
+from neuco_core.boards.store import current
 from neuco_core.cli.options import choose, ids_of, prompt_interrupt, split_commas, task_options
 from neuco_core.cli.output import clean, echo_json, json_option, table
 from neuco_core.env import registry_dir

@@ -55,17 +55,6 @@ def test_every_number_is_the_boards() -> None:
     assert all(len(row) == len(one.columns) for one in details(board) for row in one.rows)
 
 
-def test_the_paper_without_its_averaging_baseline(committed_registry: Path) -> None:
-    (board,) = (item.board() for item in list_published(committed_registry) if item.kind == "neuco")
-    found = section(details(board), "How robust")
-    assert found.lead.startswith("ibm-post is first in " if board.ranks.get("ibm-post") == 1 else "")
-    assert "leaving out method averaging moves 7 methods" in found.lead
-    column = [column.label for column in found.columns].index("Without a method")
-    moved = {str(row[0]): row[column] for row in found.rows}
-    swapped = {"dofa-post": (3, 4), "vit-moco-post": (4, 3), "cnn-dino-post": (7, 6), "vit-moco-pre": (6, 7)}
-    assert {name: (board.ranks[name], moved[name]) for name in swapped} == swapped
-
-
 def test_the_sentence_on_top_of_the_matrix_is_what_the_matrix_shows() -> None:
     board = board_of(cells_of(simulate(np.random.default_rng(12), 9, 4, gap=0.02)[1]))
     found = section(details(board), "How robust")

@@ -14,8 +14,8 @@ from ci.stub_tree import rebuild
 from neuco_core import Dataset, Method, list_datasets, list_methods, load_dataset, load_method
 from neuco_core.boards import report
 from neuco_core.boards.facts import overlap, with_facts
-from neuco_core.boards.from_registry import Current, current
 from neuco_core.boards.model import Board
+from neuco_core.boards.store import Current, current
 from neuco_core.errors import SpecError
 from neuco_core.specs import to_json
 from tests.command import neuco_here as neuco

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from neuco_core.boards.from_registry import current
 from neuco_core.boards.model import Board
 from neuco_core.boards.published import Published, list_published
 from neuco_core.boards.report import grid, to_csv
+from neuco_core.boards.store import current
 from neuco_core.cli.leaderboard import leaderboard
 from neuco_core.errors import DataError, NeucoError, UnknownIdError, UsageError
 from neuco_core.records.store import write_records

@@ -10,7 +10,7 @@ import pytest
 from msgspec import structs
 
 from neuco_core.boards.cells import from_records
-from neuco_core.boards.from_registry import current
+from neuco_core.boards.store import current
 from neuco_core.errors import DataError
 from neuco_core.plugins.catalog import load_suite
 from neuco_core.site.board_page import board_page

@@ -58,6 +58,12 @@ def reader(browser: Any, site: Path) -> Iterator[Reader]:
     yield from reading(browser, site)
 
 
+@pytest.fixture
+def page(reader: Reader) -> Any:
+    """The made-up board, opened."""
+    return reader.open("boards/made/index.html")
+
+
 @pytest.fixture(scope="session")
 def odd(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Long names, one task, facts; one method, nobody ranked, and nobody with a score."""

@@ -46,8 +46,7 @@ def test_every_page_opens_without_complaint(reader: Reader, site: Path) -> None:
     assert len(reader.requests) > 40
 
 
-def test_the_table_starts_by_rank_without_any_filter(reader: Reader) -> None:
-    page = reader.open(BOARD)
+def test_the_table_starts_by_rank_without_any_filter(page: Any) -> None:
     assert len(shown(page)) == 12
     assert shown(page)[-1] == "m011"  # not ranked
     assert header(page, "rank").get_attribute("aria-sort") == "ascending"
@@ -60,8 +59,7 @@ def test_the_table_starts_by_rank_without_any_filter(reader: Reader) -> None:
     assert page.locator("tr.incomplete abbr").first.get_attribute("title").startswith("failed: memory")
 
 
-def test_filters_are_shown_while_on_and_ranks_stay(reader: Reader) -> None:
-    page = reader.open(BOARD)
+def test_filters_are_shown_while_on_and_ranks_stay(page: Any) -> None:
     before = dict(zip(shown(page), page.locator("td.rank").all_inner_texts(), strict=True))
     page.check("#no-baselines")
     page.click("summary:text('Filters')")
@@ -81,8 +79,7 @@ def test_filters_are_shown_while_on_and_ranks_stay(reader: Reader) -> None:
     assert page.locator("#chips button").count() == 0
 
 
-def test_a_cell_opens_what_is_behind_it(reader: Reader) -> None:
-    page = reader.open(BOARD)
+def test_a_cell_opens_what_is_behind_it(page: Any) -> None:
     cell = page.locator("tr[data-i='3'] td.cell").nth(1)
     cell.click()
     page.locator("#cell[open]").wait_for()
@@ -101,8 +98,7 @@ def test_a_cell_opens_what_is_behind_it(reader: Reader) -> None:
     assert page.evaluate("document.activeElement.className").startswith("cell")
 
 
-def test_tasks_and_methods_can_be_left_out(reader: Reader) -> None:
-    page = reader.open(BOARD)
+def test_tasks_and_methods_can_be_left_out(page: Any) -> None:
     before = page.locator("td.rank").all_inner_texts()
     page.click("#choose summary")
     page.uncheck("[data-task=t00]")
@@ -119,8 +115,7 @@ def test_tasks_and_methods_can_be_left_out(reader: Reader) -> None:
     assert page.locator("#board.anew").count() == 0
 
 
-def test_methods_are_compared_in_pairs(reader: Reader) -> None:
-    page = reader.open(BOARD)
+def test_methods_are_compared_in_pairs(page: Any) -> None:
     for place in (2, 5, 7):
         page.locator(f"tr[data-i='{place}'] .pick").check()
     page.click("#go-compare")
@@ -134,8 +129,7 @@ def test_methods_are_compared_in_pairs(reader: Reader) -> None:
     assert "pick=" in page.url
 
 
-def test_a_place_on_the_page_is_not_a_view(reader: Reader) -> None:
-    page = reader.open(BOARD)
+def test_a_place_on_the_page_is_not_a_view(page: Any) -> None:
     page.evaluate("location.hash = 'ranking-title'")
     page.wait_for_function("location.hash === '#ranking-title'")
     page.fill("#search", "m00")
@@ -208,8 +202,7 @@ def test_columns_sort_both_ways(reader: Reader) -> None:
         assert header(page, "rank").get_attribute("aria-sort") == "none"
 
 
-def test_search_finds_by_id_title_and_tag(reader: Reader) -> None:
-    page = reader.open(BOARD)
+def test_search_finds_by_id_title_and_tag(page: Any) -> None:
     expected = {"m003": ["m003"], "ONERROR": ["m000"], "first-tag": ["m000"], "[e]": ["m001"]}
     several_words = {"onerror m000": ["m000"], " M003  m00 ": ["m003"], "m003 m004": [], "nothing of that name": []}
     for words, methods in (expected | several_words).items():
@@ -223,8 +216,7 @@ def test_search_finds_by_id_title_and_tag(reader: Reader) -> None:
     assert len(shown(page)) == 12
 
 
-def test_text_colour_and_outline_follow_the_value_shown(reader: Reader) -> None:
-    page = reader.open(BOARD)
+def test_text_colour_and_outline_follow_the_value_shown(page: Any) -> None:
     values = {}
     for key, best in (("score", max), ("std", min), ("q", max), ("rank", min)):
         page.select_option("#show", key)
@@ -279,8 +271,7 @@ def test_a_link_shows_the_same_view_and_one_made_up_by_a_stranger_does_no_harm(r
     assert page.locator("main img").count() == 0
 
 
-def test_the_keyboard_alone_is_enough(reader: Reader) -> None:
-    page = reader.open(BOARD)
+def test_the_keyboard_alone_is_enough(page: Any) -> None:
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.textContent") == "Skip to the content"
     page.keyboard.press("Enter")

@@ -68,8 +68,7 @@ def test_what_is_drawn_can_be_seen(reader: Reader, scheme: str) -> None:
     assert contrast(page.evaluate(style, ["#search", "color", "::placeholder"]), card) >= 4.5
 
 
-def test_paper_is_light_and_holds_the_whole_table(reader: Reader) -> None:
-    page = reader.open(BOARD)
+def test_paper_is_light_and_holds_the_whole_table(page: Any) -> None:
     style = "([path, name]) => getComputedStyle(document.querySelector(path))[name]"
     light = page.evaluate(style, ["body", "color"])
     page.emulate_media(media="print", color_scheme="dark")
@@ -181,8 +180,7 @@ def test_the_table_is_there_without_scripts(browser: Any, site: Path) -> None:
     context.close()
 
 
-def test_names_for_screen_readers_and_pointers(reader: Reader) -> None:
-    page = reader.open(BOARD)
+def test_names_for_screen_readers_and_pointers(page: Any) -> None:
     assert page.get_by_role("searchbox", name="Search").count() == 1
     assert page.locator("#board").get_by_role("columnheader", name=re.compile("Mean Q")).count() == 1
     assert page.get_by_role("rowheader").count() >= 12

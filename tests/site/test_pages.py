@@ -5,11 +5,12 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from hashlib import sha256
 from html.parser import HTMLParser
 from itertools import combinations, pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec import structs
@@ -18,15 +19,16 @@ from neuco_core.boards.diff import Snapshot
 from neuco_core.boards.model import Board, BoardCell, BoardRow, BoardTask, Column, Interval, Section
 from neuco_core.boards.published import read_past, read_published
 from neuco_core.plugins.catalog import load_task
+from neuco_core.site import render
 from neuco_core.site.board_page import board_page, view_data
 from neuco_core.site.board_table import heat, shades, short_names
-from neuco_core.site.cell_details import details_script, record_facts, verify_command
 from neuco_core.site.figures import Scale, scale, text
-from neuco_core.site.item_pages import method_page, scales, task_page
-from neuco_core.site.page_data import from_published, gather, label_histogram
+from neuco_core.site.item_pages import details_script, method_page, record_facts, scales, task_page, verify_command
+from neuco_core.site.page_data import PageData, from_published, gather, label_histogram
 from neuco_core.site.render import environment
 from neuco_core.site.write import LIST, read_list, write_site
-from tests.site.made_pages import made_source, turned
+from neuco_core.specs import Panel
+from tests.site.made_pages import IMAGE, made_source, turned
 
 
 class Elements(HTMLParser):
@@ -317,3 +319,52 @@ def test_the_past_of_the_real_challenge_is_replayed(committed_registry: Path) ->
     assert "embed2scale-challenge-supplement" in page
     assert sum(map(swapped, *zip(*(pair for own in past.phases.values() for pair in pairwise(own)), strict=True))) == 29
     assert read_past(committed_registry, "neuco-paper-table-4") is None
+
+
+class Catalog:
+    """A catalogue with these panels."""
+
+    def __init__(self, *panels: Panel) -> None:
+        self.panels = {panel.id: panel for panel in panels}
+
+    def all(self, kind: type[Panel]) -> Mapping[str, Panel]:
+        return self.panels
+
+
+def hostile(page: PageData, subject: str = "") -> dict[str, Any]:
+    return {"words": IMAGE, "subject": subject}
+
+
+def broken(page: PageData, subject: str = "") -> dict[str, Any]:
+    raise RuntimeError("a stranger's mistake")
+
+
+def nothing(page: PageData, subject: str = "") -> None:
+    return None
+
+
+def test_a_panel_is_shown_escaped_and_a_broken_or_empty_one_harms_nobody(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    template = "<p class='mine'>{{ words }} {{ subject }} {{ page.title }}</p>"
+    panels = [
+        Panel(id="broken", title="Broken", data=broken, template=template),
+        Panel(id="missing", title="Missing", data=hostile, template="{{ not_given }}"),
+        Panel(id="nowhere", title="Nowhere", data="no.such.module:data", template=template),
+        Panel(id="nothing", title="Nothing", data=nothing, template=template),
+        Panel(id="shown", title=f"Shown {IMAGE}", data=hostile, template=template),
+        Panel(id="of-method", title="Of a method", data=hostile, template=template, about="method"),
+        Panel(id="of-task", title="Of a task", data=hostile, template=template, about="task"),
+    ]
+    monkeypatch.setattr(render, "catalog", lambda: Catalog(*panels))
+    source = made_source(methods=4, tasks=2, replicates=10)
+    page = board_page(source)
+    assert [panel.id for panel in render.panels(source, "board")] == ["shown"]
+    assert '<a href="#shown">Shown &lt;img' in page
+    assert "<p class='mine'>&lt;img" in page
+    assert IMAGE not in page
+    for name in ("broken", "missing", "nowhere"):
+        assert f"the panel {name} is left out" in caplog.text
+    on = scales(source)
+    assert f"{source.board.rows[0].method} A made-up suite" in method_page(source, source.board.rows[0], on)
+    assert "t00 A made-up suite" in task_page(source, source.board.tasks[0], on)

@@ -24,7 +24,7 @@ from neuco_core.boards.model import (
     Value,
     number,
 )
-from neuco_core.boards.stats.diagnostics import Moves, correlations, diagnose, furthest, redundant, without_each
+from neuco_core.boards.stats.diagnostics import Moves, diagnose, furthest, redundant, spearman, without_each
 from neuco_core.boards.stats.rank_intervals import Intervals, groups
 from neuco_core.boards.stats.ranking import DIGITS, Ranking, Rule, aggregations, positions, rank
 from neuco_core.boards.stats.uncertainty import LEVEL, SEED, Assessment, TaskScores, assess, assess_tasks, mean_interval
@@ -243,7 +243,7 @@ def _sections(board: ComputedBoard) -> Iterable[Section]:
     columns = (TASK, *(Column(f"w{i}", name) for i, name in enumerate(rankings)))
     rows = tuple((name, *(ranking.weights[t] for ranking in rankings.values())) for t, name in enumerate(board.tasks))
     yield Section("Weights by other rules", columns, rows, about="tasks")
-    matrix, names = correlations(board.q), board.tasks
+    matrix, names = [[spearman(first, second) for second in board.q] for first in board.q], board.tasks
     alike = tuple((names[a], names[b], number(value, RANDOM)) for a, b, value in redundant(matrix, len(board.names)))
     if alike:
         columns = (TASK, replace(TASK, key="other"), Column("value", "Correlation", digits=2))

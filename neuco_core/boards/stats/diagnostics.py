@@ -32,11 +32,6 @@ def diagnose(
     return {"spread": float(q.std()), "noise": noise, "agreement": spearman(-q, final), "negative": negative}
 
 
-def correlations(q: np.ndarray) -> list[list[float | None]]:
-    """Spearman's correlation between the tasks over the methods, for ``q`` (tasks, methods)."""
-    return [[spearman(first, second) for second in q] for first in q]
-
-
 def redundant(correlation: list[list[float | None]], methods: int) -> list[tuple[int, int, float]]:
     """Pairs of tasks that order the methods almost alike; with few methods that happens by chance and says nothing."""
     if methods < ENOUGH_METHODS:

@@ -79,7 +79,6 @@ def judge_pairs(smooth: np.ndarray, ranked: np.ndarray, level: float) -> Pairs:
 
 
 def _behind(values: np.ndarray) -> np.ndarray:
-    """How often each column has more than each other one."""
     return np.stack([(column[:, None] > values).mean(axis=0) for column in values.T])
 
 

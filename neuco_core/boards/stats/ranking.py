@@ -65,7 +65,18 @@ def rank(q: np.ndarray, rule: Rule | None = None, baselines: np.ndarray | None =
     counted = np.ones(q.shape[-1], dtype=bool)
     if rule.weights == "no-baselines" and baselines is not None:
         counted = ~np.asarray(baselines, dtype=bool)
-    weights, ghost = _weights(q[..., counted], rule)
+    q = q[..., counted]
+    if rule.weights == "equal" or q.shape[-1] < 2:
+        spread = np.zeros(q.shape[:-1])
+    elif rule.spread == "robust":
+        low, high = np.quantile(q, (0.25, 0.75), axis=-1)
+        spread = (high - low) / 1.349  # so that it estimates the standard deviation of a normal distribution
+    else:
+        spread = q.std(axis=-1)
+    # No spread at all is 0/0 in the paper's formula: nothing tells the tasks apart, so they count the same.
+    spread = np.where(spread.sum(axis=-1, keepdims=True) > 0, spread, 1.0)
+    total = spread.sum(axis=-1, keepdims=True) + rule.ghost
+    weights, ghost = spread / total, rule.ghost / total[..., 0]  # together they are 1
     weighted = (weights[..., None] * ranks).sum(axis=-2)
     return Ranking(ranks, weights, ghost, weighted, positions(np.round(weighted, DIGITS)))
 
@@ -81,21 +92,6 @@ def positions(values: np.ndarray) -> np.ndarray:
     result = np.empty(values.shape, dtype=np.int64)
     np.put_along_axis(result, order, ranked, axis=-1)
     return result
-
-
-def _weights(q: np.ndarray, rule: Rule) -> tuple[np.ndarray, np.ndarray]:
-    """The weights of the tasks and of the ghost task; together they are 1."""
-    if rule.weights == "equal" or q.shape[-1] < 2:
-        spread = np.zeros(q.shape[:-1])
-    elif rule.spread == "robust":
-        low, high = np.quantile(q, (0.25, 0.75), axis=-1)
-        spread = (high - low) / 1.349  # so that it estimates the standard deviation of a normal distribution
-    else:
-        spread = q.std(axis=-1)
-    # No spread at all is 0/0 in the paper's formula: nothing tells the tasks apart, so they count the same.
-    spread = np.where(spread.sum(axis=-1, keepdims=True) > 0, spread, 1.0)
-    total = spread.sum(axis=-1, keepdims=True) + rule.ghost
-    return spread / total, rule.ghost / total[..., 0]
 
 
 def aggregations(q: np.ndarray, scores: np.ndarray, ranking: Ranking) -> dict[str, np.ndarray]:
