@@ -86,8 +86,8 @@ def _flat(value: Mapping[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
         if isinstance(item, Mapping):
             rows += _flat(item, "" if key == "known" else f"{prefix}{key}.")
         else:
-            text = ", ".join(map(str, item)) if isinstance(item, list) else item
-            if key == "pretraining" and item == []:
+            text = ", ".join(map(str, item)) if isinstance(item, list | tuple) else item
+            if key == "pretraining" and item in ([], ()):
                 text = "nothing"  # which is not the same as unknown
             rows.append((prefix + key, " ".join(text.split()) if isinstance(text, str) else text))
     return rows
