@@ -92,21 +92,18 @@ class Standardizer:
 def fit_standardizer(source: CubeSource, *, published: bool = True) -> Standardizer:
     """Statistics of each band: the published ones where there are any, else measured on up to 512 samples."""
     if published and all(band in PUBLISHED_STATISTICS for band in source.bands):
-        pairs = np.array([PUBLISHED_STATISTICS[band] for band in source.bands])
-        return _standardizer(source.bands, pairs[:, 0], pairs[:, 1])
-    total = np.zeros((2, len(source.bands)))
-    count = 0
-    for sample in spread_ids(source, STATISTICS_SAMPLES):
-        values = source.read([sample]).values[0].astype(np.float64)
-        total += np.stack([values.sum(axis=(0, 2, 3)), np.square(values).sum(axis=(0, 2, 3))])
-        count += values.size // len(source.bands)
-    mean, square = total / max(count, 1)
-    return _standardizer(source.bands, mean, np.sqrt(np.maximum(square - mean**2, 0)))
-
-
-def _standardizer(bands: tuple[str, ...], mean: np.ndarray, std: np.ndarray) -> Standardizer:
+        mean, std = np.array([PUBLISHED_STATISTICS[band] for band in source.bands]).T
+    else:
+        total = np.zeros((2, len(source.bands)))
+        count = 0
+        for sample in spread_ids(source, STATISTICS_SAMPLES):
+            values = source.read([sample]).values[0].astype(np.float64)
+            total += np.stack([values.sum(axis=(0, 2, 3)), np.square(values).sum(axis=(0, 2, 3))])
+            count += values.size // len(source.bands)
+        mean, square = total / max(count, 1)
+        std = np.sqrt(np.maximum(square - mean**2, 0))
     # A band that never changes says nothing: it becomes 0 instead of a division by 0.
-    return Standardizer(bands, mean.astype(np.float32), np.where(std > 0, std, 1).astype(np.float32))
+    return Standardizer(source.bands, mean.astype(np.float32), np.where(std > 0, std, 1).astype(np.float32))
 
 
 @versioned(1)

@@ -22,15 +22,10 @@ T = TypeVar("T")
 LARGEST_DATA = 1_000_000
 
 
-def _beside(path: Path, suffix: str = "") -> Path:
-    """A new name in the same folder, which nobody else uses."""
-    return path.with_name(f".{path.name[:80]}.{secrets.token_hex(6)}{suffix}")
-
-
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """A temporary path beside ``path`` that takes its name when the block ends well, and vanishes otherwise."""
-    temporary = _beside(path, path.suffix)
+    temporary = path.with_name(f".{path.name[:80]}.{secrets.token_hex(6)}{path.suffix}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         yield temporary
@@ -57,7 +52,7 @@ def read_limited(path: Path, most: int) -> bytes:
 def write_atomic(path: Path, data: bytes) -> None:
     """Write a file so that its name shows the old content or the new one, never a part."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = _beside(path)
+    temporary = path.with_name(f".{path.name[:80]}.{secrets.token_hex(6)}")
     try:
         temporary.write_bytes(data)
         temporary.replace(path)

@@ -15,11 +15,6 @@ SampleProgress: TypeAlias = bool | Callable[[int, int], None] | None
 LINE_SECONDS = 60.0
 
 
-def watched() -> bool:
-    """Whether somebody sees a bar: standard error is a terminal, or this is a notebook."""
-    return sys.stderr.isatty() or "ipykernel" in sys.modules
-
-
 @contextmanager
 def show_progress(progress: bool | Progress | None = None, *, lines: bool = True) -> Iterator[Progress | None]:
     """Yield the function to call; ``progress`` is called instead if it is one, and ``False`` means silence.
@@ -28,7 +23,7 @@ def show_progress(progress: bool | Progress | None = None, *, lines: bool = True
     """
     if callable(progress):
         yield progress
-    elif progress is not False and watched():
+    elif progress is not False and (sys.stderr.isatty() or "ipykernel" in sys.modules):  # a terminal or a notebook
         with _bar() as tell:
             yield tell
     else:

@@ -305,11 +305,6 @@ class Method(Content):
         if not self.weights.keys().isdisjoint(self.params):
             raise wrong(self, "weights", dict(self.weights), "other names than those of params")
 
-    @property
-    def exact(self) -> bool:
-        """Whether its embeddings are the same bit for bit, whatever the batches."""
-        return self.tolerance == 0
-
     def embeddings(self, dataset: str, **params: Any) -> "Embeddings":
         """The embeddings of a dataset: read from the verified file, or made by the encoder and cached."""
         from neuco_core.encode.run import method_embeddings

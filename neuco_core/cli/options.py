@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, NoReturn, TypeVar
 import click
 
 from neuco_core.errors import UsageError
-from neuco_core.plugins.catalog import catalog, list_tasks, protocols_for
+from neuco_core.plugins.catalog import catalog, protocols_for
 from neuco_core.protocol import Protocol
 from neuco_core.specs import Task
 
@@ -157,7 +157,7 @@ def choose(
     **changes: Any,
 ) -> Choice:
     """Tasks and protocols from the values of ``task_options`` and ``protocol_options``."""
-    chosen = list_tasks(*tasks, kind=kind, tag=tags, dataset=dataset, suite=suite)
+    chosen = catalog().tasks(*tasks, kind=kind, tag=tags, dataset=dataset, suite=suite)
     if not chosen:
         raise UsageError("no task fits all the conditions", hint="See `neuco tasks`")
     asked = frozenset(name for name in tasks if not any(mark in name for mark in PATTERN))

@@ -33,10 +33,10 @@ def choose_device(method: Method, wanted: str = "") -> str:
     asked = wanted or os.environ.get(VARIABLE, "") or FOUND
     if asked != FOUND and asked.partition(":")[0] not in KINDS:
         raise UsageError("unknown device", expected=", ".join((*KINDS, "cuda:NUMBER", FOUND)), got=repr(asked))
-    if method.exact or not uses_torch(method):
+    if method.tolerance == 0 or not uses_torch(method):
         if wanted and asked not in (FOUND, "cpu"):
-            why = "its numbers are exact" if method.exact else "it does not require torch"
-            hint = "Leave out --device" if method.exact else "Declare Method(requires=('torch',))"
+            why = "its numbers are exact" if method.tolerance == 0 else "it does not require torch"
+            hint = "Leave out --device" if method.tolerance == 0 else "Declare Method(requires=('torch',))"
             raise UsageError(f"method {method.id!r} runs on the CPU only: {why}", got=asked, hint=hint)
         return "cpu"
     there = found_devices()
