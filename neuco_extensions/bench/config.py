@@ -23,7 +23,6 @@ from neuco_extensions.bench.svm import SearchSpace, read_search
 
 Count = Annotated[int, Meta(ge=1)]
 TRAINING = ("batch_size", "epochs", "learning_rate")
-OPTIMISTIC = "each split's score is the best of all settings on its own test part: too kind"
 
 
 class ConfigFile(Struct, frozen=True, kw_only=True):
@@ -152,7 +151,8 @@ def _checked(data: Mapping[str, Any], where: object) -> ConfigFile:
 
 def _svm_notes(data: Mapping[str, Any], file: ConfigFile, search: SearchSpace | None) -> list[str]:
     if search:
-        notes = [f"probe_type svm, NeuCo-Bench's search: {OPTIMISTIC}"]
+        kind = "each split's score is the best of all settings on its own test part: too kind"
+        notes = [f"probe_type svm, NeuCo-Bench's search: {kind}"]
         if not search.opt_params:
             notes.append("without opt_params NeuCo-Bench's search has no seed; 42 is taken, as it does with them")
         return notes

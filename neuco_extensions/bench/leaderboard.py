@@ -42,8 +42,15 @@ class Leaderboard:
 
 def read_runs(output_dir: Path, phase: str) -> tuple[BenchRun, ...]:
     """Every finished run of a phase; NeuCo-Bench's own folders, also of older versions, are read too."""
-    folders = sorted(path for path in (output_dir / phase).glob("*") if (path / SUMMARY).is_file())
-    return tuple(_read_run(folder / SUMMARY) for folder in folders)
+    runs = []
+    for path in sorted((output_dir / phase).glob(f"*/{SUMMARY}")):
+        try:
+            data = json.loads(path.read_text(encoding="utf-8"))
+            q = _numbers(data["task_q_scores"] if "task_q_scores" in data else data["task_results"])
+            runs.append(BenchRun(str(data["experiment"]), q, _numbers(data.get("task_acc_scores", {}))))
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise DataError("not the summary of a run", where=path, got=repr(error), hint="Move it away") from error
+    return tuple(runs)
 
 
 def rank(runs: Sequence[BenchRun]) -> Leaderboard:
@@ -81,15 +88,6 @@ def write_leaderboard(board: Leaderboard, output_dir: Path, phase: str, now: dat
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomic(path, text.getvalue().encode())
     return path
-
-
-def _read_run(path: Path) -> BenchRun:
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-        scores = data["task_q_scores"] if "task_q_scores" in data else data["task_results"]
-        return BenchRun(str(data["experiment"]), _numbers(scores), _numbers(data.get("task_acc_scores", {})))
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise DataError("not the summary of a run", where=path, got=repr(error), hint="Move it away") from error
 
 
 def _numbers(scores: Mapping[str, Any]) -> dict[str, float]:

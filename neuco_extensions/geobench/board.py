@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 
 from neuco_core.boards.cells import BoardMethod, Cells
 from neuco_core.boards.model import RANDOM, BoardRow, Column, Interval, Ranked, Uncertainty, number
@@ -43,41 +42,20 @@ HOW = (
 )
 
 
-@dataclass(frozen=True)
-class Filter:
-    """Whom a reader wants to see; "all" and 0 leave nobody out."""
-
-    tuning: str = "all"
-    decoder: str = "all"
-    smallest: int = 0
-    largest: int = 0
-
-    def why_not(self, method: BoardMethod) -> str | None:
-        """Why a method is left out, or ``None``; one whose facts are not known is, too."""
-        facts = method.facts
-        if self.tuning != "all" and facts.get("tuning") != self.tuning:
-            return f"not {self.tuning}"
-        if self.decoder != "all" and self.decoder not in str(facts.get("decoder", "")).split(", "):
-            return f"no decoder {self.decoder}"
-        if self.smallest or self.largest:
-            size = facts.get("n_parameters")
-            if not isinstance(size, int | float):
-                return "number of parameters not known"
-            if size < self.smallest * 1e6 or (self.largest and size > self.largest * 1e6):
-                return "number of parameters out of range"
-        return None
-
-    def describe(self) -> str:
-        parts = []
-        if self.tuning != "all":
-            parts.append(self.tuning)
-        if self.decoder != "all":
-            parts.append(f"decoder {self.decoder}")
-        if self.smallest:
-            parts.append(f"at least {self.smallest} M parameters")
-        if self.largest:
-            parts.append(f"at most {self.largest} M parameters")
-        return f"; only {', '.join(parts)}" if parts else ""
+def _why_not(method: BoardMethod, tuning: str, decoder: str, smallest: int, largest: int) -> str | None:
+    """Why the reader does not want to see a method, or ``None``; one whose facts are not known is left out, too."""
+    facts = method.facts
+    if tuning != "all" and facts.get("tuning") != tuning:
+        return f"not {tuning}"
+    if decoder != "all" and decoder not in str(facts.get("decoder", "")).split(", "):
+        return f"no decoder {decoder}"
+    if smallest or largest:
+        size = facts.get("n_parameters")
+        if not isinstance(size, int | float):
+            return "number of parameters not known"
+        if size < smallest * 1e6 or (largest and size > largest * 1e6):
+            return "number of parameters out of range"
+    return None
 
 
 def rank_cells(
@@ -104,12 +82,16 @@ def rank_cells(
     if first not in keys:
         raise UnknownIdError("capability", first, keys, f"Known are {', '.join(keys)}")
     keys = {first: keys[first], **keys}
-    chosen = Filter(tuning, decoder, smallest, largest)
-    reasons = {method.id: chosen.why_not(method) for method in cells.methods}
+    reasons = {method.id: _why_not(method, tuning, decoder, smallest, largest) for method in cells.methods}
+    shown = [] if tuning == "all" else [tuning]
+    shown += [] if decoder == "all" else [f"decoder {decoder}"]
+    shown += [f"at least {smallest} M parameters"] if smallest else []
+    shown += [f"at most {largest} M parameters"] if largest else []
+    only = f"; only {', '.join(shown)}" if shown else ""
     pool = [method for method in cells.methods if reasons[method.id] is None]
     ends = load_normaliser(normaliser) if normaliser != "none" else None
     scale = f"normalised by {ends.id}, not clipped" if ends else "scores as they are"
-    rule = f"{keys[first]}: {AGGREGATIONS[aggregation]} ({scale}); ties share the better rank{chosen.describe()}"
+    rule = f"{keys[first]}: {AGGREGATIONS[aggregation]} ({scale}); ties share the better rank{only}"
     tasks = {key: capabilities[name] for key, name in keys.items()}
     computed = compute(cells, pool, tasks, ends, replicates, aggregation)
     ranks = {key: rank(scores) for key, scores in computed.scores.items()}

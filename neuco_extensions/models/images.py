@@ -79,9 +79,12 @@ class Images:
 
     def prepare(self, images: Any) -> tuple[Any, int]:
         """A tensor (image, band, y, x) of digital numbers: what the network sees, and how many views of each image."""
+        import torch
+
         views = self._views(images.float())
         count = len(views) // max(len(images), 1)
-        return self._normalize(views), count
+        mean, std = (torch.tensor(part, device=views.device).reshape(-1, 1, 1) for part in (self.mean, self.std))
+        return ((views + self.offset) / self.scale - mean) / std, count
 
     def _views(self, images: Any) -> Any:
         import torch
@@ -103,12 +106,6 @@ class Images:
             for left in tile_starts(width, self.size)
         ]
         return torch.stack(tiles, dim=1).flatten(0, 1)
-
-    def _normalize(self, images: Any) -> Any:
-        import torch
-
-        mean, std = (torch.tensor(part, device=images.device).reshape(-1, 1, 1) for part in (self.mean, self.std))
-        return ((images + self.offset) / self.scale - mean) / std
 
 
 def resized(images: Any, size: int) -> Any:

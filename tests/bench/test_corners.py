@@ -82,10 +82,6 @@ def check(setting: Setting, ran: Said, code: int, **options: bool) -> None:
     assert setting.scores() == {name: pytest.approx(scores, abs=2e-4) for name, scores in expected.items()}
 
 
-def test_two_ordinary_tasks(setting: Setting) -> None:
-    check(setting, setting.bench(), 0)
-
-
 @pytest.mark.parametrize("values", [(1, 2), (-1, 1), (0, 2)])
 def test_two_classes_by_any_two_numbers(setting: Setting, values: tuple[int, int]) -> None:
     setting.write("m", np.where(setting.x[:, 3] > 0.2, values[1], values[0]), "classification")
