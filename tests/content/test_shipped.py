@@ -1,0 +1,174 @@
+"""What ships: cards, hooks, suites and labels, the same on every machine and wherever they come from."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from neuco_core import (
+    list_datasets,
+    list_methods,
+    list_suites,
+    list_tasks,
+    load_protocol,
+    load_suite,
+    load_task,
+)
+from neuco_core.fetch.fetch import resolve
+from neuco_core.plugins.catalog import catalog
+from tests.command import python
+from tests.content.tables import PAGES, in_tree
+from tests.fetch.http_server import FileServer
+
+ROOT = Path(__file__).resolve().parents[2]
+PLUGINS = sorted(
+    path.parent for package in ("tasks", "methods") for path in ROOT.glob(f"neuco_{package}/*/__init__.py")
+)
+PARTS = ("**What.**", "**Source.**", "**Licence.**", "**Caveats.**", "**Citation.**")
+# The columns of Table 4 of the NeuCo-Bench paper.
+RANKED = {
+    "biomass_mean",
+    "biomass_std",
+    "clouds",
+    "crops",
+    "heatisland_mean",
+    "heatisland_std",
+    "landcover_agriculture",
+    "landcover_forest",
+}
+# In a process whose processor seems to lack vector instructions, mini must be the same to the last bit.
+PROGRAM = """
+import hashlib
+from neuco_tasks.mini.cubes import cube
+from neuco_tasks.mini.labels import label_text
+digest = hashlib.sha256(label_text("heatisland").encode())
+for index in range(0, 1200, 100):
+    digest.update(cube(index).tobytes())
+print(digest.hexdigest())
+"""
+
+
+@pytest.mark.parametrize("plugin", PLUGINS, ids=[f"{path.parent.name}/{path.name}" for path in PLUGINS])
+def test_a_plugin_has_a_whole_card_and_tests_that_assert_something(plugin: Path) -> None:
+    text = (plugin / "README.md").read_text(encoding="utf-8")
+    assert text.startswith(f"# {plugin.name}\n")
+    assert [part for part in PARTS if part not in text] == []
+    tree = ast.parse((plugin / "test.py").read_text(encoding="utf-8"))
+    tests = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")]
+    assert len(tests) >= 3 or any("contract(" in ast.unparse(n) for n in tree.body if isinstance(n, ast.Assign))
+    assert all(any(isinstance(node, ast.Assert | ast.With) for node in ast.walk(test)) for test in tests)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_documented_table_is_up_to_date(page: str) -> None:
+    """If this fails: `python -m tests.content.tables docs`."""
+    assert (ROOT / "docs" / page).read_text(encoding="utf-8") == PAGES[page]()
+
+
+def test_every_plugin_is_in_a_table_with_a_card_that_is_there() -> None:
+    text = "".join((ROOT / "docs" / page).read_text(encoding="utf-8") for page in PAGES)
+    for spec in (*in_tree(list_datasets()), *in_tree(list_tasks()), *in_tree(list_methods())):
+        assert f"[`{spec.id}`](" in text
+    for plugin in PLUGINS:
+        assert f"](../{plugin.parent.name}/{plugin.name}/README.md)" in text
+
+
+def test_every_folder_gives_methods_named_after_it() -> None:
+    methods = [method for method in list_methods() if method.origin and "neuco_methods" in method.origin.source]
+    folders = {path.name for path in PLUGINS if path.parent.name == "neuco_methods"}
+    owners = {
+        method.id: [f for f in folders if method.id == f or method.id.startswith((f"{f}_", f"{f}-"))]
+        for method in methods
+    }
+    assert all(owners.values()), owners
+    assert {folder for owner in owners.values() for folder in owner} == folders
+
+
+def test_an_encoder_can_be_tried_without_pytest_and_the_contract() -> None:
+    code = "import sys; from neuco_core.testing import TinyCubes, check_encoder, contract; print(*sys.modules)"
+    modules = set(python("-c", code).out.split())
+    assert "neuco_core.testing" in modules
+    assert modules & {"pytest", "torch", "neuco_core.contract.contract"} == set()
+
+
+def test_hooks_can_be_called_again_after_an_encoder_was_made() -> None:
+    # A function named like the module beside it would be replaced by that module at its first import.
+    import neuco_methods.averaging as plugin
+
+    for _ in range(2):
+        for method in plugin.neuco_methods():
+            assert method.encoder is not None
+            assert hasattr(method.encoder(**method.params), "encode")
+
+
+def test_every_suite_names_tasks_and_a_protocol_that_are_there() -> None:
+    suites = list_suites()
+    assert {suite.id for suite in suites} >= {"embedded", "mini", "neuco-real", "olinda", "olinda-blocks"}
+    for suite in suites:
+        assert catalog().suite_tasks(suite)
+        assert load_protocol(suite.protocol).name == suite.protocol
+        assert suite.title
+        assert suite.description
+
+
+def test_ranks_what_the_paper_ranks() -> None:
+    assert set(load_suite("neuco-real").tasks) == RANKED
+    assert set(load_suite("mini").tasks) == {f"mini_{name}" for name in RANKED}
+
+
+def test_controls_are_never_ranked() -> None:
+    for suite in list_suites():
+        assert not [name for name in suite.tasks if load_task(name).control]
+
+
+def test_embedded_is_all_that_works_offline_and_is_worth_ranking() -> None:
+    offline = {
+        task.id for task in list_tasks() if task.source.url.startswith("pkg://neuco_tasks.") and not task.control
+    }
+    assert set(load_suite("embedded").tasks) == offline - {"mini_nodata"}
+
+
+def test_blocks_are_left_out_whole() -> None:
+    blocks = load_suite("olinda-blocks")
+    assert load_protocol(blocks.protocol).splitter == "group"
+    assert all(load_task(name).group_column == "block" for name in blocks.tasks)
+
+
+def test_baselines_of_embedded_tasks_use_the_protocol_of_their_suite() -> None:
+    for name in load_suite("embedded").tasks:
+        baseline = load_task(name).baseline
+        assert baseline is not None
+        assert baseline.protocol == load_suite("embedded").protocol
+
+
+def digest_of_mini(**env: str) -> str:
+    done = python("-c", PROGRAM, env=env)
+    assert (done.code, len(done.out)) == (0, 65), done.err
+    return done.out
+
+
+def test_vector_instructions_do_not_change_a_bit() -> None:
+    from numpy._core import _multiarray_umath as umath
+
+    present = [name for name in umath.__cpu_dispatch__ if umath.__cpu_features__.get(name)]
+    if not present:
+        # Justified: numpy was built for, or runs on, a processor without any, so there is nothing to switch off.
+        pytest.skip("numpy uses no optional instructions here")
+    assert digest_of_mini() == digest_of_mini(NPY_DISABLE_CPU_FEATURES=" ".join(present))
+
+
+def test_labels_that_are_elsewhere_are_those_of_their_mirror(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NEUCO_CACHE", str(tmp_path / "cache"))
+    task = load_task("digits_even")
+    assert task.source.url.startswith("https://")
+    assert task.source.pinned
+    assert task.loader
+    (mirror,) = task.source.mirrors
+    with FileServer() as server:
+        server.http.files["/digits.csv.gz"] = resolve(mirror).read_bytes()
+        there = replace(task, source=replace(task.source, url=f"{server.base}/digits.csv.gz", mirrors=())).labels()
+        assert [path for path, _ in server.http.requests] == ["/digits.csv.gz"]
+    assert (there.sha256, there.verified, len(there)) == (task.labels().sha256, True, 1797)
