@@ -67,7 +67,9 @@ def check(names: Sequence[str], everything: bool, only: Sequence[str], allow_unp
         of_subject = run_checks(subject.noun, subject, only or None, allow_unpinned=allow_unpinned)
         findings += of_subject
         if not as_json:
-            _print(subject.id, of_subject)
+            click.echo(table((subject.id, "", ""), [(f.check, f.status, f.detail) for f in of_subject]))
+            cures = [f"  {finding.check}: {finding.cure}\n" for finding in of_subject if finding.cure]
+            click.echo("".join([*cures, "\n"]), nl=False)
     if as_json:
         echo_json(msgspec.to_builtins(findings))
     warn_of_suites()
@@ -101,14 +103,6 @@ def _specs(name: str, tasks: Mapping[str, Task], methods: Mapping[str, Method]) 
     away = [tree for tree in ("neuco_tasks", "neuco_methods") if Path(tree, name, "__init__.py").is_file()]
     hint = f"{away[0]}/{name} is not on the Python path: export PYTHONPATH={Path.cwd()}" if away else NAME_HINT
     raise UnknownIdError("task or method", name, {*tasks, *methods, *datasets}, hint=hint)
-
-
-def _print(name: str, findings: Sequence[Finding]) -> None:
-    click.echo(table((name, "", ""), [(f.check, f.status, f.detail) for f in findings]))
-    for finding in findings:
-        if finding.cure:
-            click.echo(f"  {finding.check}: {finding.cure}")
-    click.echo()
 
 
 def _end(findings: Sequence[Finding], subjects: int) -> None:

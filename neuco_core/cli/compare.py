@@ -72,7 +72,15 @@ def _show(
         head = {"a": names[0], "b": names[1], "protocols": to_json(list(protocols)), "test": TEST}
         echo_json(jsonable({**head, "tasks": [pair.to_json() for pair in pairs]}))
         return
-    rows = [_row(pair, confidence) for pair in pairs if pair.test is not None]
+    rows = []
+    for pair in pairs:
+        test, a, b = pair.test, pair.a, pair.b
+        if test and a and b:
+            won = (test.a_higher, test.b_higher) if pair.greater_is_better else (test.b_higher, test.a_higher)
+            between, interval = f"{test.difference:+.4f}", f"{test.low:+.4f} to {test.high:+.4f}"
+            chances = f"{test.p:.3g}", f"{pair.p_holm:.3g}", pair.verdict(1 - confidence)
+            row = pair.task, a.metric, f"{a.mean:.4f}", f"{b.mean:.4f}", between, interval, f"{won[0]}:{won[1]}"
+            rows.append((*row, *chances))
     if rows:
         percent = f"{100 * confidence:g} %"
         columns = ("task", "metric", "A", "B", "A − B", percent, "splits A:B", "p", "p (Holm)", "")
@@ -96,22 +104,3 @@ def _show(
                 say(f"{pair.task}: {pair.test.left_out} of {whole} splits have no score of both and are left out")
     for line in grouped((pair.status, pair.task, pair.reason) for pair in pairs):
         say(line)
-
-
-def _row(pair: Pair, confidence: float) -> list[str]:
-    test, a, b = pair.test, pair.a, pair.b
-    if test is None or a is None or b is None:
-        return []
-    won = (test.a_higher, test.b_higher) if pair.greater_is_better else (test.b_higher, test.a_higher)
-    return [
-        pair.task,
-        a.metric,
-        f"{a.mean:.4f}",
-        f"{b.mean:.4f}",
-        f"{test.difference:+.4f}",
-        f"{test.low:+.4f} to {test.high:+.4f}",
-        f"{won[0]}:{won[1]}",
-        f"{test.p:.3g}",
-        f"{pair.p_holm:.3g}",
-        pair.verdict(1 - confidence),
-    ]

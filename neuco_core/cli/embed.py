@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,29 +18,10 @@ from neuco_core.plugins.catalog import load_dataset, load_method
 from neuco_core.runs.engine import open_engine
 from neuco_core.runs.run import default_limits
 from neuco_core.runs.shards import encode_shards
+from neuco_core.specs import Method
 from neuco_core.tables.embeddings import Embeddings, write_embeddings
 
 SUFFIXES = (".csv", ".parquet", ".npz")
-
-
-@dataclass(frozen=True, kw_only=True)
-class EmbedRequest:
-    """What ``neuco embed`` was asked for."""
-
-    method_id: str
-    dataset_id: str
-    out: Path | None
-    params: tuple[str, ...]
-    batch_size: int
-    threads: int | None
-    device: str
-    engine: str
-    jobs: int | None
-    dry_run: bool
-    leave_out_damaged: bool
-    force: bool
-    fresh: bool
-    as_json: bool
 
 
 @click.command()
@@ -63,27 +43,43 @@ class EmbedRequest:
 @click.option("--force", is_flag=True, help="Replace the file if it is there.")
 @click.option("--fresh", is_flag=True, help="Make the embeddings again, without the cache.")
 @json_option
-def embed(**options: Any) -> None:
+def embed(
+    method_id: str, dataset_id: str, out: Path | None, dry_run: bool, force: bool, as_json: bool, **how: Any
+) -> None:
     """Write the embeddings that a method gives for a dataset.
 
     Work is saved as it goes: after an interruption the same command continues where it stopped. Embeddings
     that were made before, from the same data, method, parameters and code, are taken from the cache. With
     another --engine than local, workers encode shards of 256 samples; a worker that dies costs the shard it had.
     """
-    request = EmbedRequest(**options)
-    if request.dry_run:
-        _estimate(request)
+    params = parse_params(how.pop("params"))
+    if dry_run:
+        method = load_method(method_id)
+        if method.files:
+            raise UsageError(f"method {method.id!r} reads a file: there is nothing to estimate")
+        options = {name: how[name] for name in ("batch_size", "threads", "device")}
+        times = estimate(method, load_dataset(dataset_id), params, **options)
+        if as_json:
+            echo_json(times.to_json())
+        else:
+            click.echo("\n".join(times.lines()))
         return
-    out = request.out
+    # Before an hour of encoding, not after it.
     if out is None:
         raise UsageError("no file to write", expected="--out FILE", hint="Or only estimate the time with --dry-run")
-    check_target(out, request.force)
-    embeddings, left_out = _embeddings(request)
+    if out.suffix.lower() not in SUFFIXES:
+        expected = "a name that ends in " + ", ".join(SUFFIXES)
+        raise UsageError("unsupported file type", where=out, expected=expected, got=out.suffix or "no suffix")
+    if not out.parent.is_dir():
+        raise UsageError("no such folder", where=out.parent)
+    if out.exists() and not force:
+        raise UsageError("the file already exists", where=out, hint="Use --force to replace it")
+    embeddings, left_out = _embeddings(load_method(method_id), dataset_id, params, **how)
     write_embeddings(embeddings, out)
     rows, dim = embeddings.values.shape
-    if request.as_json:
+    if as_json:
         answer = {"file": str(out), "rows": rows, "dim": dim, "sha256": embeddings.sha256}
-        echo_json(answer | ({"left_out": left_out} if request.leave_out_damaged else {}))
+        echo_json(answer | ({"left_out": left_out} if how["leave_out_damaged"] else {}))
         return
     click.echo(f"{out}: {rows} rows of {dim} values, sha256 of the content {embeddings.sha256}")
     if left_out:
@@ -92,63 +88,39 @@ def embed(**options: Any) -> None:
         click.echo(clean(f"  {name}: {reason}"))
 
 
-def check_target(path: Path, force: bool) -> None:
-    """Check the output file before an hour of encoding, not after it."""
-    if path.suffix.lower() not in SUFFIXES:
-        expected = "a name that ends in " + ", ".join(SUFFIXES)
-        raise UsageError("unsupported file type", where=path, expected=expected, got=path.suffix or "no suffix")
-    if not path.parent.is_dir():
-        raise UsageError("no such folder", where=path.parent)
-    if path.exists() and not force:
-        raise UsageError("the file already exists", where=path, hint="Use --force to replace it")
-
-
-def _embeddings(request: EmbedRequest) -> tuple[Embeddings, dict[str, str]]:
+def _embeddings(
+    method: Method,
+    dataset_id: str,
+    params: dict[str, Any],
+    *,
+    batch_size: int,
+    threads: int | None,
+    device: str,
+    engine: str,
+    jobs: int | None,
+    leave_out_damaged: bool,
+    fresh: bool,
+) -> tuple[Embeddings, dict[str, str]]:
     """The embeddings, and the samples that were left out with the reasons."""
-    method, params = load_method(request.method_id), parse_params(request.params)
     left_out: dict[str, str] = {}
-    if request.engine == "local":
-        options = EncodeOptions(
-            batch_size=request.batch_size,
-            device=request.device,
-            cached=not request.fresh,
-            threads=request.threads,
-            left_out=left_out if request.leave_out_damaged else None,
-        )
-        return method_embeddings(method, request.dataset_id, params, options), left_out
-    if request.leave_out_damaged:
-        raise UsageError("--leave-out-damaged works with the local engine only", got=f"--engine {request.engine}")
-    jobs = request.jobs or available_cores()
+    if engine == "local":
+        kept = left_out if leave_out_damaged else None
+        options = EncodeOptions(batch_size=batch_size, device=device, cached=not fresh, threads=threads, left_out=kept)
+        return method_embeddings(method, dataset_id, params, options), left_out
+    if leave_out_damaged:
+        raise UsageError("--leave-out-damaged works with the local engine only", got=f"--engine {engine}")
+    jobs = jobs or available_cores()
     embeddings = encode_shards(
-        open_engine(request.engine, jobs),
+        open_engine(engine, jobs),
         default_limits(jobs),
         method,
-        request.dataset_id,
+        dataset_id,
         params,
-        batch_size=request.batch_size,
-        device=request.device,
-        cached=not request.fresh,
+        batch_size=batch_size,
+        device=device,
+        cached=not fresh,
     )
     return embeddings, left_out
-
-
-def _estimate(request: EmbedRequest) -> None:
-    """Try a few samples, and print how long all of them would take."""
-    method = load_method(request.method_id)
-    if method.files:
-        raise UsageError(f"method {method.id!r} reads a file: there is nothing to estimate")
-    times = estimate(
-        method,
-        load_dataset(request.dataset_id),
-        parse_params(request.params),
-        batch_size=request.batch_size,
-        threads=request.threads,
-        device=request.device,
-    )
-    if request.as_json:
-        echo_json(times.to_json())
-    else:
-        click.echo("\n".join(times.lines()))
 
 
 @click.command()

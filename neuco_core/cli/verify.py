@@ -143,12 +143,8 @@ def explain(method: str, task: str, protocol: str | None, as_json: bool) -> None
         if cell.record and then != now:
             # Contents are hashed when they are loaded, and where something comes from may be unknown on this machine.
             changed = "not compared" if now is None else "changed"
-        rows.append([name, _short(then), _short(now), changed])
+        texts = ("–" if value is None else str(value) for value in (then, now))
+        rows.append([name, *(text if len(text) <= 34 else text[:12] + "…" for text in texts), changed])
     click.echo(table(["input", "recorded", "now", ""], rows))
     if cell.command:
         click.echo(clean(f"next: {cell.command}"))
-
-
-def _short(value: object) -> str:
-    text = "–" if value is None else str(value)
-    return text if len(text) <= 34 else text[:12] + "…"
