@@ -222,7 +222,7 @@ def write_table(folder: Path, columns: dict[str, Sequence[str]]) -> Path:
 def test_a_table_that_is_nearly_right_is_refused(
     folder: Path, columns: dict[str, Sequence[str]], options: tuple[str, ...], code: int, text: str
 ) -> None:
-    """What the readers refuse is in ``tests/tables/test_bad_labels.py`` and ``test_package.py``."""
+    """What the readers refuse is in ``tests/tables/test_bad_files.py`` and ``test_package.py``."""
     path = write_table(folder, columns)
     done = quick_neuco(folder, "new", "task", "soil", "--labels", path, *TASK, *options, "--into", folder / "elsewhere")
     assert (done.code, text in done.err, done.err.count("\n")) == (code, True, 1), done.err

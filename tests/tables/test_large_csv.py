@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from neuco_core.errors import DataError
 from neuco_core.tables import csv_kernel, embeddings_csv
 from neuco_core.tables.embeddings import read_embeddings
-from tests.tables.test_fuzz import damage, damages
+from tests.tables.test_random import damage, damages
 
 HEAD, ROWS = b"id,0,1,name\n", [b"a,1.5,-2e-3,x\n", b'"b",+.25,7.,"y"\n', b"c.zarr,0,123456789.123456789,\r\n"]
 quickly = settings(deadline=None, max_examples=120, suppress_health_check=[HealthCheck.function_scoped_fixture])
