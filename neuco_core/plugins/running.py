@@ -41,47 +41,36 @@ class Interrupted(KeyboardInterrupt):
 
 @contextmanager
 def plugin_code() -> Iterator[None]:
-    """Run code of a plugin: what it prints goes to stderr, since stdout may be JSON that a program reads from us."""
-    with _telling_interrupts(), _no_exit(), redirect_stdout(sys.stderr):
-        yield
+    """Run code of a plugin: what it prints goes to stderr, since stdout may be JSON that a program reads from us.
 
-
-@contextmanager
-def _telling_interrupts() -> Iterator[None]:
+    ``os._exit`` raises: a command that ends without a word and with exit code 0 looks like a success.
+    """
+    leave, here = os._exit, (threading.get_ident(), os.getpid())
     # Python allows handlers in the main thread only; in others no signal raises anything.
     main = threading.current_thread() is threading.main_thread()
-    if not main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
-        yield
-        return
-    signal.signal(signal.SIGINT, _interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+    telling = main and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    modules = (os, sys.modules[os.name])  # os takes the function over from posix or nt
 
-
-def _interrupt(number: int, frame: FrameType | None) -> NoReturn:
-    raise Interrupted
-
-
-@contextmanager
-def _no_exit() -> Iterator[None]:
-    """Let ``os._exit`` raise: a command that ends without a word and with exit code 0 looks like a success."""
-    leave, here = os._exit, (threading.get_ident(), os.getpid())
+    def interrupt(number: int, frame: FrameType | None) -> NoReturn:
+        raise Interrupted
 
     def refuse(status: int) -> NoReturn:
         if here != (threading.get_ident(), os.getpid()):
             leave(status)  # the child of a fork, or a thread that watches over this process
         raise RuntimeError(f"it calls os._exit({status}), which would end the whole process")
 
-    modules = (os, sys.modules[os.name])  # os takes the function over from posix or nt
-    for module in modules:
-        module._exit = refuse  # type: ignore[attr-defined]
     try:
-        yield
+        if telling:
+            signal.signal(signal.SIGINT, interrupt)
+        for module in modules:
+            module._exit = refuse  # type: ignore[attr-defined]
+        with redirect_stdout(sys.stderr):
+            yield
     finally:
         for module in modules:
             module._exit = leave  # type: ignore[attr-defined]
+        if telling:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
         if os.getpid() != here[1]:
             leave(1)  # a fork that was left running would go on as a second neuco
 

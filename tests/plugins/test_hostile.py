@@ -163,14 +163,6 @@ def test_packages_for_different_nouns_may_share_a_name(tree: Tree) -> None:
     assert tree.catalog().problems() == []
 
 
-def test_equal_entry_points_of_two_packages_name_both(tree: Tree) -> None:
-    entries = {"neuco.tasks": {"soil": "common"}}
-    tree.install("acme", entries, {"common": ONE.format(id="soil")})
-    tree.install("umbra", entries, {})
-    with pytest.raises(DuplicateIdError, match=r"acme 1\.2 \(common\) and .*umbra 1\.2 \(common\)"):
-        tree.catalog().load(Task, "soil")
-
-
 def test_ids_that_differ_only_in_hyphens_are_one_id(tree: Tree) -> None:
     """They would share the variable NEUCO_DATASET_SOIL_PH, and be taken for each other by readers."""
     tree.add("soil", ONE.format(id="soil-ph"))

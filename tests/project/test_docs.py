@@ -1,8 +1,12 @@
-"""Every page does what it says: each command and each piece of Python is run, and the output is as shown."""
+"""Every page does what it says: each command and each piece of Python is run, and the output is as shown.
+
+The README tells the truth: its code runs, its commands exist, its table is the suite's.
+"""
 
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,7 +17,7 @@ import pytest
 
 import neuco_core
 from neuco_core import list_tasks
-from neuco_core.cli import data
+from neuco_core.cli import COMMANDS, data
 from neuco_core.encode.run import encode_dataset
 from neuco_core.encoders import SEASON_MODES
 from neuco_core.errors import EXIT_CODES
@@ -158,10 +162,13 @@ def test_every_block_runs_and_prints_what_the_page_shows(
     see(names)
 
 
-@pytest.mark.parametrize("path", sorted(DOCS.glob("*.md")), ids=lambda path: path.name)
+WITH_LINKS = [*sorted(DOCS.glob("*.md")), DOCS.parent / "README.md", DOCS.parent / "CONTRIBUTING.md"]
+
+
+@pytest.mark.parametrize("path", WITH_LINKS, ids=lambda path: path.name)
 def test_links_lead_somewhere(path: Path) -> None:
-    for link in re.findall(r"\]\(([^)#]+?)(?:#[^)]*)?\)", path.read_text(encoding="utf-8")):
-        assert link.startswith("https://") or (DOCS / link).exists(), link
+    links = re.findall(r"\]\(([^)#]+?)(?:#[^)]*)?\)", path.read_text(encoding="utf-8"))
+    assert [link for link in links if not link.startswith("https://") and not (path.parent / link).exists()] == []
 
 
 def test_every_data_command_setting_and_exit_code_is_documented(root: Path) -> None:
@@ -219,3 +226,42 @@ def test_the_page_on_encoders_names_what_there_is() -> None:
 )
 def test_the_comparison_itself(expected: tuple[str, ...], output: str, same: bool) -> None:
     assert console.matches(expected, output) is same
+
+
+@pytest.fixture
+def readme(root: Path) -> str:
+    return (root / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_python_of_the_readme_runs(readme: str, capsys: pytest.CaptureFixture[str]) -> None:
+    (block,) = re.findall(r"```python\n(.*?)```", readme, re.DOTALL)
+    exec(compile(block, "README.md", "exec"), {})
+    first, *table = capsys.readouterr().out.splitlines()
+    assert first.startswith("Results(averaging: mean Q 17.66 over 3 tasks under ridge")
+    assert [line.split()[0] for line in table[2:]] == [task.id for task in list_tasks(suite="olinda")]
+
+
+def test_every_page_of_the_documentation_is_listed(readme: str) -> None:
+    for page in DOCS.glob("*.md"):
+        assert f"(docs/{page.name})" in readme, page.name
+
+
+def test_the_commands_of_the_readme_exist(readme: str) -> None:
+    commands = re.findall(r"^neuco (.+?)(?: #.*)?$", readme, re.MULTILINE)
+    assert len(commands) > 5
+    for command in commands:
+        assert shlex.split(command)[0] in COMMANDS, command
+
+
+def test_the_output_of_make_score_is_that_of_the_suite(readme: str) -> None:
+    """The numbers themselves are those of the declared baselines, which each plugin's test scores again."""
+    pattern = r"^(\S+) +(?:r2|f1) +(-?[\d.]+) ± .* (-?[\d.]+) ± [\d.]+ (met|\(\w+\))$"
+    rows = re.findall(pattern, readme, re.MULTILINE)
+    tasks = list_tasks(suite="embedded")
+    assert [row[0] for row in rows] == [task.id for task in tasks]
+    for task, (_, score, declared, verdict) in zip(tasks, rows, strict=True):
+        assert task.baseline is not None
+        assert float(declared) == pytest.approx(task.baseline.score, abs=1e-4)
+        by_averaging = task.baseline.method == "averaging"
+        assert verdict == ("met" if by_averaging else f"({task.baseline.method})")
+        assert not by_averaging or abs(float(score) - task.baseline.score) <= task.baseline.tolerance
