@@ -238,7 +238,11 @@ def info_faults(folder: SubmissionFolder) -> Iterator[Fault]:
         return
     for key, kind in KEYS.items():
         if key not in info:
-            yield official_info("keys", "the key is missing", _add(key, info), column=key)
+            close = next((name for name in info if name.strip().lower() == key.strip().lower()), None)
+            space = ", with a space at its end" if key.endswith(" ") else ""
+            cure = f"Rename {close!r} to {key!r}" if close else f"Add {key!r}"
+            cure += space if close else f"{space}; N/A if there is nothing to say"
+            yield official_info("keys", "the key is missing", cure, column=key)
         elif not isinstance(info[key], JSON_TYPES[kind]):
             cure = f'Put it into quotes: "{info[key]}"' if isinstance(info[key], int | float) else f"Make it {kind}"
             yield official_info("key-types", f"not {kind}", cure, column=key, value=_plain(info[key]))
@@ -257,12 +261,6 @@ def _plain(value: Any) -> str:
     return "a list" if isinstance(value, list) else "an object" if isinstance(value, dict) else str(value)
 
 
-def _add(key: str, info: dict[str, Any]) -> str:
-    close = next((name for name in info if name.strip().lower() == key.strip().lower()), None)
-    space = ", with a space at its end" if key.endswith(" ") else ""
-    return f"Rename {close!r} to {key!r}{space}" if close else f"Add {key!r}{space}; N/A if there is nothing to say"
-
-
 def _model_entry(number: int, model: Any) -> Iterator[Fault]:
     model_fault = partial(official_info, "model-info", column=NEW)
     if not isinstance(model, dict):
@@ -275,6 +273,14 @@ def _model_entry(number: int, model: Any) -> Iterator[Fault]:
         elif not isinstance(model[key], str):
             what = f"entry {number}, {key!r}: not a text"
             yield model_fault(what, "Put it into quotes", value=_plain(model[key]), official=False)
+        elif key != "unique_backbone_key" and (wrong := _wrong(model[key])):
+            yield ours_info("words", *wrong, column=key, value=model[key])
+    # What a backbone is called on the board; the name of another one would mislead.
+    title, whose = model.get("model_display_name"), model.get("unique_backbone_key")
+    for key, (own, _) in MODELS.items():
+        if isinstance(title, str) and title.strip().casefold() == own.casefold() and key != whose:
+            what, cure = f"the name of the backbone {key!r}", "Choose another display name"
+            yield ours_info("new-model", what, cure, column="model_display_name", value=title)
 
 
 def _unknown_models(folder: SubmissionFolder, models: list[Any]) -> Iterator[Fault]:
@@ -318,21 +324,6 @@ def word_faults(folder: SubmissionFolder) -> Iterator[Fault]:
     for key, value in info.items():
         if isinstance(value, str) and len(value) > LONGEST_TEXT:
             yield ours_info("words", f"longer than {LONGEST_TEXT} characters", "Shorten it", column=key, value=value)
-    models = info.get(NEW)
-    owners = {title.casefold(): key for key, (title, _) in MODELS.items()}
-    for model in models if isinstance(models, list) else ():
-        if not isinstance(model, dict):
-            continue  # which is a fault already
-        for key in ("model_display_name", "model_size"):
-            text = model.get(key)
-            if isinstance(text, str) and (wrong := _wrong(text)):
-                yield ours_info("words", *wrong, column=key, value=text)
-        title = model.get("model_display_name")
-        # What a backbone is called on the board; the name of another one would mislead.
-        owner = owners.get(title.strip().casefold()) if isinstance(title, str) else None
-        if owner and owner != model.get("unique_backbone_key"):
-            what, cure = f"the name of the backbone {owner!r}", "Choose another display name"
-            yield ours_info("new-model", what, cure, column="model_display_name", value=title)
 
 
 def _wrong(text: str) -> tuple[str, str] | None:

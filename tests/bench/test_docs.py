@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import zip_longest
 from pathlib import Path
 
 import pytest
@@ -36,16 +35,12 @@ def close(shown: str, printed: str) -> bool:
 
 def differences(expected: tuple[str, ...], printed: str) -> Iterator[str]:
     """Lines of a table whose numbers are others; a line is found again by its words."""
-    lines = {NUMBER.sub("#", " ".join(line.split())): line for line in printed.splitlines()}
-    for line in expected:
-        words = NUMBER.sub("#", " ".join(line.split()))
-        if "…" in line or words not in lines or not numbers(line):
-            continue
-        candidates = [other for other in printed.splitlines() if NUMBER.sub("#", " ".join(other.split())) == words]
-        if not any(
-            all(close(a, b) for a, b in zip_longest(numbers(line), numbers(other), fillvalue="nan"))
-            for other in candidates
-        ):
+    by_words: dict[str, list[str]] = {}
+    for line in printed.splitlines():
+        by_words.setdefault(NUMBER.sub("#", " ".join(line.split())), []).append(line)
+    for line in (line for line in expected if "…" not in line):
+        candidates = by_words.get(NUMBER.sub("#", " ".join(line.split())), [line])
+        if not any(all(map(close, numbers(line), numbers(other))) for other in candidates):
             yield f"{line}\nnot\n" + "\n".join(candidates)
 
 

@@ -46,6 +46,8 @@ def test_predictions_are_off_until_asked_for_and_never_sorted_among_scores(reade
     page.check("#estimated")
     assert page.locator("#board .estimated:visible").count() == 16
     assert page.locator("#board .none abbr:visible").count() == 0
+    cells = page.locator("#board td:has(.estimated)")  # what a screen reader calls them
+    assert all("estimated ≈" in cells.nth(place).aria_snapshot() for place in (0, 15))
     box = page.locator("#board .estimated").first.bounding_box()
     assert 0 < box["x"] < box["x"] + box["width"] < 1300  # far to the right as it is, it is seen
     assert page.locator("#estimated-said").inner_text().startswith("≈ Estimated, with a 95 % interval. 16 scores")
@@ -64,13 +66,6 @@ def test_predictions_are_off_until_asked_for_and_never_sorted_among_scores(reade
         page.click("#download")
     view = list(csv.DictReader(Path(waiting.value.path()).read_text(encoding="utf-8").splitlines()))
     assert sum(row["everwatch (score)"] == "" for row in view) == 4
-
-
-def test_a_prediction_is_called_one_by_a_screen_reader(reader: Reader) -> None:
-    page = reader.open(BOARD)
-    page.check("#estimated")
-    cells = page.locator("#board td:has(.estimated)")
-    assert all("estimated ≈" in cells.nth(place).aria_snapshot() for place in (0, 15))
 
 
 def test_pages_of_methods_and_tasks_list_predictions_apart_from_scores(browser: Any, site: Path) -> None:
@@ -124,13 +119,10 @@ def test_a_map_names_all_its_points(browser: Any, site: Path, width: int, scheme
     assert other.troubles == []
 
 
-def test_a_board_that_is_too_small_has_neither() -> None:
+def test_a_small_board_has_neither_and_the_map_of_strangers_words_does_nothing() -> None:
     small = made_source(4, 3, replicates=10)
     assert panels(small, "board") == []
     assert extra_cells(small.board) is None
-
-
-def test_the_map_of_a_board_of_strangers_words_does_nothing() -> None:
     (panel,) = panels(made_source(8, 5, replicates=10), "board")
     assert (panel.id, panel.title) == ("predict-map", "Map")
     assert "<img" not in panel.html
