@@ -1,7 +1,7 @@
 """What plugins declare, as data: each is asked in a sandbox of its own, and ``registry/catalog.json`` keeps it.
 
 ``reconcile`` writes that file. Whoever judges a pull request takes it from main, so only what the pull request touches
-is asked; an entry whose code is not main's is not used. A tree in which every plugin is data (see ``ci.score``) is where
+is asked; an entry whose code is not main's is not used. In a tree in which every plugin is data (see ``ci.score``)
 labels and embeddings meet: code that runs there imports no plugin of anybody.
 """
 

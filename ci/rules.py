@@ -230,7 +230,7 @@ def _changes(before: Suite | None, after: Suite, methods: int) -> Finding:
     for field in ("protocol", "kind", "options") if before else ():
         old, new = (getattr(suite, field) for suite in (before, after))
         if old != new:
-            changes.append(f"{field} {_plain(old)!r} becomes {_plain(new)!r}")
+            changes.append(f"{field} {old!r} becomes {new!r}")
             came = list(after.tasks)
     if came:
         cells = counted(methods * len(came), "cell")
@@ -241,10 +241,6 @@ def _changes(before: Suite | None, after: Suite, methods: int) -> Finding:
     if before and before.version == after.version:
         return Finding("suites", after.id, "failed", f"it changes under its old version: {detail}", FROZEN)
     return Finding("suites", after.id, "warning", f"after the merge: {detail}; until then its board stays as it is")
-
-
-def _plain(value: str | Mapping[str, object]) -> object:
-    return value if isinstance(value, str) else dict(value)
 
 
 def check_submissions(base: Path, head: Path, names: Sequence[str]) -> Iterator[Finding]:

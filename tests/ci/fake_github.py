@@ -6,8 +6,6 @@ import io
 import json
 import threading
 import zipfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -15,16 +13,74 @@ from urllib.parse import parse_qs, urlsplit
 REPOSITORY = "example/neuco"
 
 
-class FakeGitHub:
+class Handler(BaseHTTPRequestHandler):
+    server: FakeGitHub
+
+    def _answer(self, value: Any) -> None:
+        data = value if isinstance(value, bytes) else json.dumps(value).encode()
+        self.send_response(200 if value is not None else 404)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def _asked(self) -> tuple[str, Any]:
+        """The path below the repository, and the query or the fields."""
+        self.server.requests.append((self.command, self.path, self.headers.get("Authorization")))
+        parts = urlsplit(self.path)
+        length = int(self.headers.get("Content-Length") or 0)
+        fields = json.loads(self.rfile.read(length)) if length else parse_qs(parts.query)
+        return parts.path.removeprefix(f"/repos/{REPOSITORY}/"), fields
+
+    def do_GET(self) -> None:
+        path, query = self._asked()
+        if path.startswith("/elsewhere/"):
+            self._answer(self.server.artefacts[int(path.split("/")[2])])
+        elif path.endswith("/zip"):
+            self.send_response(302)
+            place = f"http://localhost:{self.server.server_port}/elsewhere/{path.split('/')[2]}"
+            self.send_header("Location", place)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+        else:
+            self._answer(self.server.get(path, query))
+
+    def do_POST(self) -> None:
+        path, fields = self._asked()
+        if path == "pulls":
+            self._answer(self.server.open(fields))
+            return
+        user = {"login": "github-actions[bot]"}
+        self.server.comments.append({"id": len(self.server.comments), "user": user, "body": fields["body"]})
+        self._answer({})
+
+    def do_PATCH(self) -> None:
+        path, fields = self._asked()
+        self.server.comments[int(path.rsplit("/", 1)[1])]["body"] = fields["body"]
+        self._answer({})
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+class FakeGitHub(ThreadingHTTPServer):
     """The state of a repository: pull requests, comments, artefacts of runs; and every request with its token."""
 
     def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.api = f"http://127.0.0.1:{self.server_port}"
         self.pulls: list[dict[str, Any]] = []
         self.comments: list[dict[str, Any]] = []
         self.files: list[dict[str, Any]] = []
         self.artefacts: list[bytes] = []
         self.requests: list[tuple[str, str, str | None]] = []
-        self.api = ""
+
+    def __enter__(self) -> FakeGitHub:
+        threading.Thread(target=self.serve_forever, args=(0.01,)).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.shutdown()
+        self.server_close()
 
     def get(self, path: str, query: dict[str, list[str]]) -> Any:
         page = int(query.get("page", ["1"])[0])
@@ -65,71 +121,3 @@ def zipped(report: bytes) -> bytes:
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("report.json", report)
     return buffer.getvalue()
-
-
-def handler(state: FakeGitHub) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        def _answer(self, value: Any) -> None:
-            data = value if isinstance(value, bytes) else json.dumps(value).encode()
-            self.send_response(200 if value is not None else 404)
-            self.send_header("Content-Length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
-
-        def _path(self) -> tuple[str, dict[str, list[str]]]:
-            state.requests.append((self.command, self.path, self.headers.get("Authorization")))
-            parts = urlsplit(self.path)
-            return parts.path.removeprefix(f"/repos/{REPOSITORY}/"), parse_qs(parts.query)
-
-        def _fields(self) -> dict[str, str]:
-            fields: dict[str, str] = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            return fields
-
-        def do_GET(self) -> None:
-            path, query = self._path()
-            if path.startswith("/elsewhere/"):
-                self._answer(state.artefacts[int(path.split("/")[2])])
-            elif path.endswith("/zip"):
-                self.send_response(302)
-                self.send_header(
-                    "Location", f"http://localhost:{self.server.server_port}/elsewhere/{path.split('/')[2]}"
-                )  # type: ignore[attr-defined]
-                self.send_header("Content-Length", "0")
-                self.end_headers()
-            else:
-                self._answer(state.get(path, query))
-
-        def do_POST(self) -> None:
-            path, _ = self._path()
-            fields = self._fields()
-            if path == "pulls":
-                self._answer(state.open(fields))
-                return
-            user = {"login": "github-actions[bot]"}
-            state.comments.append({"id": len(state.comments), "user": user, "body": fields["body"]})
-            self._answer({})
-
-        def do_PATCH(self) -> None:
-            path, _ = self._path()
-            state.comments[int(path.rsplit("/", 1)[1])]["body"] = self._fields()["body"]
-            self._answer({})
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    return Handler
-
-
-@contextmanager
-def fake_github() -> Iterator[FakeGitHub]:
-    state = FakeGitHub()
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler(state))
-    state.api = f"http://127.0.0.1:{server.server_port}"
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-    thread.start()
-    try:
-        yield state
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()

@@ -11,7 +11,6 @@ import hashlib
 import threading
 from collections.abc import Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
 from urllib.parse import unquote
 
 COMMIT = hashlib.sha1(b"the only revision", usedforsecurity=False).hexdigest()
@@ -20,11 +19,10 @@ LFS = (".npz", ".npy", ".parquet", ".zip")
 
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    server: Server
+    server: HuggingFace
 
     def do_GET(self) -> None:
         path = unquote(self.path.partition("?")[0]).strip("/")
-        self.server.asked.append(path)
         if path.startswith("api/resolve-cache/"):
             return self._body(path.partition(f"/{COMMIT}/")[2])
         if path.startswith("cdn/"):
@@ -63,39 +61,21 @@ class Handler(BaseHTTPRequestHandler):
         return
 
 
-class Server(ThreadingHTTPServer):
+class HuggingFace(ThreadingHTTPServer):
+    """The hub and, at another name of this machine, its CDN; ``files`` are those of one repository, by path."""
+
     daemon_threads = True
 
     def __init__(self, repository: str, files: dict[str, bytes]) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
         self.repository, self.files = repository, files
         self.by_hash = {hashlib.sha256(data).hexdigest(): name for name, data in files.items()}
-        self.asked: list[str] = []
-        self.cdn = ""
-
-    @property
-    def address(self) -> str:
-        return f"http://127.0.0.1:{self.server_address[1]}"
-
-
-class HuggingFace:
-    """The hub and its CDN, each a server of its own; ``files`` are those of one repository, by path."""
-
-    def __init__(self, repository: str, files: dict[str, bytes]) -> None:
-        self.hub, self.cdn = Server(repository, files), Server(repository, files)
-        self.hub.cdn = self.cdn.address
+        self.address, self.cdn = (f"http://{host}:{self.server_address[1]}" for host in ("127.0.0.1", "localhost"))
 
     def __enter__(self) -> HuggingFace:
-        self._threads = [threading.Thread(target=item.serve_forever, args=(0.05,)) for item in (self.hub, self.cdn)]
-        for thread in self._threads:
-            thread.start()
+        threading.Thread(target=self.serve_forever, args=(0.05,)).start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        for server in (self.hub, self.cdn):
-            server.shutdown()
-            server.server_close()
-        for thread in self._threads:
-            thread.join()
+    def __exit__(self, *_: object) -> None:
+        self.shutdown()
+        self.server_close()

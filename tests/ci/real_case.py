@@ -113,7 +113,7 @@ class RealCase:
         """What main has beside the shipped plugins."""
         pins = {
             HOME + name: {"sha256": sha256(data), "size": len(data)}
-            for name, data in self.hub.hub.files.items()
+            for name, data in self.hub.files.items()
             if name in (f"labels/{LABELS[task]}" for task in ("biomass_mean", "clouds"))
         }
         (tree / "registry" / "pins.json").write_text(json.dumps({"pins": pins, "schema": 1}, indent=2) + "\n")
@@ -121,7 +121,7 @@ class RealCase:
         code = FILE_METHOD.format(name="stored", url="pkg://neuco_methods.stored/e.npz", sha256=sha256(data))
         write_method(tree, "stored", code, **{"e.npz": data})
         write_method(tree, "fragile", ENCODER.format(name="fragile", body="raise RuntimeError('cheese')", more=""))
-        environment = {**DIRECT, "HF_ENDPOINT": self.hub.hub.address, "NEUCO_REGISTRY": str(tree / "registry")}
+        environment = {**DIRECT, "HF_ENDPOINT": self.hub.address, "NEUCO_REGISTRY": str(tree / "registry")}
         scored = ("score", "--method", "stored", "--task", "biomass_mean", "--protocol", PROTOCOL)
         scoring = neuco(*scored, cwd=tree, path=tree, env=environment)
         if scoring.code:
@@ -138,7 +138,7 @@ class RealCase:
         cache: str = "",
     ) -> tuple[int, str]:
         """Exit code and output of ``score-pr``; where there is no ``server``, nobody listens at its address."""
-        variables = {**DIRECT, "HF_ENDPOINT": self.hub.hub.address if server else "http://127.0.0.1:9"}
+        variables = {**DIRECT, "HF_ENDPOINT": self.hub.address if server else "http://127.0.0.1:9"}
         variables |= {VARIABLE: str(self.dataset)} if dataset else {}
         variables |= {"NEUCO_CACHE": cache} if cache else {}
         limits = ("--seconds", "300", "--memory", "2500")

@@ -22,7 +22,7 @@ import pytest
 
 from ci.comment import MARK
 from ci.report import parse
-from tests.ci.fake_github import REPOSITORY, FakeGitHub, fake_github, zipped
+from tests.ci.fake_github import REPOSITORY, FakeGitHub, zipped
 from tests.ci.going_live import TAG, live
 from tests.ci.helpers import ROOT, Upstream, fresh_cache, git, method
 from tests.ci.test_sandbox import need_bubblewrap
@@ -97,7 +97,7 @@ def with_workflows(folder: Path) -> Upstream:
 @pytest.mark.slow
 def test_a_pull_request_from_its_score_to_the_board(tmp_path: Path) -> None:
     need_bubblewrap()
-    with fake_github() as server:
+    with FakeGitHub() as server:
         upstream = with_workflows(tmp_path / "own")
         act = Act(upstream, tmp_path, server)
         fork = upstream.pull_request("plain", method)
@@ -147,7 +147,7 @@ printf '%s\\n' "$@" >"{folder}/gh.txt"
 @pytest.fixture(scope="module")
 def act(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Act]:
     folder = tmp_path_factory.mktemp("live")
-    with fake_github() as server:
+    with FakeGitHub() as server:
         act = Act(live(folder / "own"), folder, server)
         gh = folder / "bin" / "gh"
         gh.write_text(GH.format(repository=REPOSITORY, folder=folder))

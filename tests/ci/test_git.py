@@ -10,7 +10,7 @@ import pytest
 from ci.git import BRANCH, commit_of, deliver, require_main
 from ci.github import GitHub
 from neuco_core.errors import DataError
-from tests.ci.fake_github import REPOSITORY, fake_github
+from tests.ci.fake_github import REPOSITORY, FakeGitHub
 from tests.ci.helpers import git
 
 
@@ -88,7 +88,7 @@ def test_of_two_at_once_none_is_lost(repo: Path) -> None:
 
 def test_where_main_takes_no_push_a_pull_request_carries_it(repo: Path) -> None:
     protect(repo)
-    with fake_github() as server:
+    with FakeGitHub() as server:
         github = GitHub(REPOSITORY, "token", server.api)
         first = deliver(repo, "Update", lambda registry: write(registry, "new"), github.propose)
         again = deliver(repo, "Update", lambda registry: write(registry, "newer"), github.propose)

@@ -15,7 +15,7 @@ from ci.github import GitHub, post
 from ci.report import Report
 from neuco_core.contract.contract import Finding
 from neuco_core.errors import DataError, FetchError
-from tests.ci.fake_github import REPOSITORY, FakeGitHub, fake_github, zipped
+from tests.ci.fake_github import REPOSITORY, FakeGitHub, zipped
 from tests.ci.helpers import ROOT
 
 SHA, OTHER = "a" * 40, "b" * 40
@@ -32,7 +32,7 @@ GREEN = Report(SHA, SHA, "bubblewrap", (), (Finding("nothing", "pull request", "
 
 @pytest.fixture
 def server() -> Iterator[FakeGitHub]:
-    with fake_github() as state:
+    with FakeGitHub() as state:
         state.pulls.append(pull())
         yield state
 

@@ -132,7 +132,9 @@ def test_a_signal_leaves_a_red_report_and_no_scratch_folder(
 
 DROPPED = """
 import os, signal, time
+import ci.__main__
 from ci.__main__ import Stopped, _stop_at
+ci.__main__.AGAIN = 0.2
 
 class Finaliser:
     def __del__(self):
@@ -145,7 +147,7 @@ try:
         Finaliser()
         time.sleep(60)
     finally:
-        time.sleep(2.5)  # is not disturbed
+        time.sleep(0.6)  # is not disturbed
         print("cleaned up")
 except Stopped as stopped:
     print("ended by", stopped.number)

@@ -73,7 +73,7 @@ def test_published_images_are_fetched_outside_and_read_inside(
     data = (mine / "neuco_tasks/plots/images.zip").read_bytes()
     monkeypatch.setenv("NEUCO_CACHE", str(tmp_path / "cache"))
     with HuggingFace("datasets/somebody/set", {"plots.zip": data}) as hub:
-        monkeypatch.setenv("HF_ENDPOINT", hub.hub.address)
+        monkeypatch.setenv("HF_ENDPOINT", hub.address)
         address = "hf://datasets/somebody/set@main/plots.zip"
         made = neuco_here("new", "dataset", "far", "--images", address, *WORDS, "--into", tmp_path)
         assert made.code == 0, made.err

@@ -51,7 +51,7 @@ def trees(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Pat
         (tree / SUITE_PATH).write_text(SUITE)
         pin(tree, biomass_mean=sha256(HUB["labels/biomass_mean__regr.csv"]))
     with HuggingFace(REPOSITORY, dict(HUB)) as hub:
-        monkeypatch.setenv("HF_ENDPOINT", hub.hub.address)
+        monkeypatch.setenv("HF_ENDPOINT", hub.address)
         yield trees
 
 

@@ -52,7 +52,7 @@ def written(table: pa.Table) -> bytes:
 def test_a_set_of_hugging_face_becomes_a_dataset_and_a_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with HuggingFace("datasets/somebody/set", {"data/train.parquet": parquet(["a.png", "b.png", "c.png"])}) as hub:
-        env = {"HF_ENDPOINT": hub.hub.address}
+        env = {"HF_ENDPOINT": hub.address}
         made = neuco_here("new", "dataset", "own_set", "--images", ADDRESS, *WORDS, "--into", tmp_path, env=env)
         again = neuco_here("data", "package", ADDRESS, "--out", "own.zip", "--json", env=env)
     assert made.code == 0, made.err
