@@ -8,7 +8,7 @@ import pytest
 from ci.describe import CATALOG, catalog_bytes, describe_all
 from ci.plugin_sandbox import PluginSandbox
 from ci.sandbox import Limits
-from tests.ci.helpers import WHO, Upstream
+from tests.ci.helpers import WHO, Upstream, need_bubblewrap
 from tests.parts import missing
 
 
@@ -24,16 +24,18 @@ def upstream(tmp_path_factory: pytest.TempPathFactory) -> Upstream:
     """One upstream for all pull requests that are not merged."""
     if shutil.which("git") is None:
         missing("git", "the rehearsal needs it")
+    need_bubblewrap()
     folder = tmp_path_factory.mktemp("upstream")
     upstream = Upstream(folder / "upstream")
-    if shutil.which("bwrap"):  # with its catalogue, as main has it: else each rehearsal would ask every plugin
-        boxes = PluginSandbox(upstream.base, folder / "scratch", Limits())
-        (upstream.base / CATALOG).write_bytes(catalog_bytes(describe_all(boxes), upstream.base))
-        upstream.commit("Catalogue")
+    # With its catalogue, as main has it: else each rehearsal would ask every plugin.
+    boxes = PluginSandbox(upstream.base, folder / "scratch", Limits())
+    (upstream.base / CATALOG).write_bytes(catalog_bytes(describe_all(boxes), upstream.base))
+    upstream.commit("Catalogue")
     return upstream
 
 
 @pytest.fixture
 def fresh_upstream(tmp_path: Path) -> Upstream:
     """An upstream to merge into."""
+    need_bubblewrap()
     return Upstream(tmp_path / "own")

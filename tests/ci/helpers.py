@@ -17,10 +17,13 @@ from pathlib import Path
 
 import numpy as np
 
+from ci import sandbox
 from ci.plugin_sandbox import CODE, KERNELS
+from ci.sandbox import SandboxError
 from neuco_core.records.model import Record
 from neuco_core.records.store import read_all
 from tests.contract.helpers import METHOD, TEST, write_good
+from tests.parts import missing
 
 ROOT = Path(__file__).resolve().parents[2]
 KEPT = {
@@ -46,6 +49,13 @@ def git(folder: Path, *args: str) -> str:
     if done.returncode:
         raise AssertionError(f"git {args}: {done.stderr}")
     return done.stdout
+
+
+def need_bubblewrap() -> None:
+    try:
+        sandbox.protections()
+    except SandboxError as error:
+        missing("bubblewrap", str(error))
 
 
 class Upstream:

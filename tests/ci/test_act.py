@@ -24,8 +24,7 @@ from ci.comment import MARK
 from ci.report import parse
 from tests.ci.fake_github import REPOSITORY, FakeGitHub, zipped
 from tests.ci.going_live import TAG, live
-from tests.ci.helpers import ROOT, Upstream, fresh_cache, git, method
-from tests.ci.test_sandbox import need_bubblewrap
+from tests.ci.helpers import ROOT, Upstream, fresh_cache, git, method, need_bubblewrap
 from tests.ci.test_workflows import WORKFLOWS, tool
 
 ACTIONS = ROOT / "tests" / "ci" / "actions"

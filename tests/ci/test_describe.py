@@ -18,7 +18,6 @@ from neuco_core.errors import DataError
 from neuco_core.plugins.catalog import load_dataset, load_method
 from neuco_core.specs import to_json
 from tests.ci.helpers import Upstream, edit, method, write_file
-from tests.ci.test_sandbox import need_bubblewrap
 from tests.contract.helpers import METHOD
 
 CUBES = {"version": "1", "bands": ["grey/0"], "seasons": ["scene"]}
@@ -115,7 +114,6 @@ def test_what_a_plugin_may_not_register_is_refused(name: str, tmp_path: Path) ->
 
 
 def test_a_plugin_is_asked_in_a_sandbox_and_says_where_it_is_wrong(upstream: Upstream, tmp_path: Path) -> None:
-    need_bubblewrap()
     method(tmp_path)
     boxes = PluginSandbox(upstream.base, tmp_path / "scratch", Limits())
     plugins = [
@@ -134,7 +132,6 @@ def test_a_plugin_is_asked_in_a_sandbox_and_says_where_it_is_wrong(upstream: Ups
 def test_main_is_asked_only_for_what_its_catalogue_does_not_know(
     upstream: Upstream, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    need_bubblewrap()
     base = Path(shutil.copytree(upstream.base, tmp_path / "base", ignore=shutil.ignore_patterns(".git")))
     asked: list[str] = []
     monkeypatch.setattr("ci.describe.describe", lambda boxes, plugin: asked.append(plugin.touched.name))

@@ -22,7 +22,6 @@ from neuco_core.contract.scaffold import declare
 from neuco_core.errors import DataError
 from neuco_core.specs import Remote
 from tests.ci.helpers import Upstream, ci, fresh_cache, write_file
-from tests.ci.test_sandbox import need_bubblewrap
 from tests.contract.helpers import METHOD, TEST
 from tests.fetch.http_server import FileServer
 
@@ -132,7 +131,6 @@ assert not os.path.isdir("/packages") and not list(Path("/tmp/cache").rglob("*.n
 
 
 def test_packages_and_weights_are_seen_by_their_plugin_alone(index: Path, upstream: Upstream, tmp_path: Path) -> None:
-    need_bubblewrap()
     line = write_wheel(index)
     buffer = io.BytesIO()
     np.savez(buffer, table=np.eye(64, dtype=np.float32)[:, :32])

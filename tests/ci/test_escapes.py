@@ -15,7 +15,7 @@ import pytest
 
 from ci import sandbox
 from ci.sandbox import Limits, Ran, seccomp
-from tests.ci.test_sandbox import need_bubblewrap
+from tests.ci.helpers import need_bubblewrap
 from tests.parts import missing
 
 LIMITS = Limits(seconds=60, memory=200 << 20, processes=40, file_size=32 << 20, written=4 << 20, files=200)

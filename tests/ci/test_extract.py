@@ -30,9 +30,8 @@ from ci.stub_tree import LARGEST_IDS, read_json
 from neuco_core.contract.repeatability import some_rows
 from neuco_core.errors import DataError
 from neuco_core.specs import Dataset
-from tests.ci.helpers import ROOT, Upstream, method, with_encode, write_file
+from tests.ci.helpers import ROOT, Upstream, method, need_bubblewrap, with_encode, write_file
 from tests.ci.test_rules import plugin as described
-from tests.ci.test_sandbox import need_bubblewrap
 from tests.contract.helpers import TEST
 from tests.parts import missing
 
@@ -145,7 +144,6 @@ def test_embeddings_that_are_not_what_was_asked_for_are_refused(name: str, tmp_p
 
 
 def contributed(change_into: Path, base: Path) -> tuple[PluginSandbox, PluginData]:
-    need_bubblewrap()
     boxes = PluginSandbox(base, change_into / "scratch", LIMITS)
     folder = change_into / "neuco_methods/plain"
     return boxes, PluginData(Touched("neuco_methods", "plain", "added"), folder, change_into / "made")

@@ -15,7 +15,6 @@ from ci.stub_tree import declared_sources
 from neuco_core.errors import DataError
 from neuco_core.specs import Method, Remote, Task
 from tests.ci.helpers import ROOT, Upstream
-from tests.ci.test_sandbox import need_bubblewrap
 
 LABELS = (ROOT / "neuco_tasks/digits/labels.csv").read_text().splitlines()
 NEEDLE = "|".join(LABELS[100:104])
@@ -77,7 +76,6 @@ if files:
 
 def test_a_method_that_searches_everywhere_finds_no_labels(upstream: Upstream, tmp_path: Path) -> None:
     """Nor a word about why it runs: the sources of mounts, which it can read, have random names."""
-    need_bubblewrap()
     boxes = PluginSandbox(upstream.base, tmp_path / "scratch", Limits(memory=2500 << 20))
     (tmp_path / "cubes").mkdir()
     for how in ("kept", "added"):

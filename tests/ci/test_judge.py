@@ -23,18 +23,29 @@ from neuco_core.plugins.catalog import load_dataset, load_method, load_task
 from neuco_core.records.model import Record
 from neuco_core.records.store import parse_record
 from neuco_tasks.ssl4eo_s12_downstream import fake
-from tests.ci.helpers import ROOT, Change, Upstream, both, change_file, ci, git, method, task, with_encode, write_file
+from tests.ci.helpers import (
+    ROOT,
+    Change,
+    Upstream,
+    both,
+    change_file,
+    ci,
+    git,
+    method,
+    need_bubblewrap,
+    task,
+    with_encode,
+    write_file,
+)
 from tests.ci.real_case import VARIABLE
 from tests.ci.test_report import record as record_text
 from tests.ci.test_rules import plugin as described
-from tests.ci.test_sandbox import need_bubblewrap
 
 LABELS = dict(line.split(",")[:2] for line in (ROOT / "neuco_tasks/digits/labels.csv").read_text().split("\n")[1:-1])
 
 
 def judge(upstream: Upstream, change: Change, out: Path) -> tuple[Report, list[Record]]:
     """The report, which is always there, and the records in it; the judge's checkout stays as it was."""
-    need_bubblewrap()
     path = out / "report.json"
     fork = upstream.pull_request(out.name, change)
     limits = ("--seconds", "120", "--memory", "2500")
@@ -268,7 +279,6 @@ def test_the_verdict_needs_evidence_and_no_failure(findings: list[tuple[str, Any
 
 
 def test_a_dataset_that_is_too_large_for_the_sandbox_is_said_to_be(upstream: Upstream, tmp_path: Path) -> None:
-    need_bubblewrap()
     boxes = PluginSandbox(upstream.base, tmp_path, Limits(file_size=20_000))
     digits = boxes.plugin("neuco_tasks", "digits")
     with pytest.raises(DataError, match=r"do not fit into the sandbox; expected at most 0.0 GB, got 0.0 GB"):

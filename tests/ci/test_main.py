@@ -17,7 +17,6 @@ from ci.__main__ import cli, say
 from ci.report import NO_COMMIT, parse
 from neuco_core.errors import DataError
 from tests.ci.helpers import Upstream, both, change_file, ci, method, write_file
-from tests.ci.test_sandbox import need_bubblewrap
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +64,6 @@ def test_a_folder_without_git_and_a_crash_leave_one_too(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    need_bubblewrap()
     path, empty = tmp_path / "report.json", tmp_path / "empty"
     options = ("--out", str(path), "--head")
     monkeypatch.chdir(upstream.base)
@@ -111,7 +109,6 @@ SLEEPS = both(
 def test_a_signal_leaves_a_red_report_and_no_scratch_folder(
     name: str, code: int, upstream: Upstream, tmp_path: Path
 ) -> None:
-    need_bubblewrap()
     fork = upstream.pull_request(f"sleeps-{name}", SLEEPS)
     path, scratch = tmp_path / "report.json", tmp_path / "scratch"
     scratch.mkdir()

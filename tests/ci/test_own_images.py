@@ -14,9 +14,8 @@ from ci.extract import array_header, make_cubes, read_array
 from ci.plugin_sandbox import PluginData, PluginSandbox
 from ci.report import parse
 from ci.sandbox import Limits
-from tests.ci.helpers import Upstream, ci
+from tests.ci.helpers import Upstream, ci, need_bubblewrap
 from tests.ci.hugging_face import HuggingFace
-from tests.ci.test_sandbox import need_bubblewrap
 from tests.command import neuco_here
 from tests.contract.helpers import quick_neuco
 from tests.cubes.pictures import labels, write_pngs, write_tiffs

@@ -14,7 +14,7 @@ import pytest
 from ci.comment import render, text
 from ci.report import EXIT_CODES, is_waiting, parse
 from neuco_tasks.ssl4eo_s12_downstream import fake
-from tests.ci.helpers import change_file, git, write_file
+from tests.ci.helpers import change_file, git, need_bubblewrap, write_file
 from tests.ci.hugging_face import HuggingFace
 from tests.ci.real_case import (
     ENCODER,
@@ -30,7 +30,6 @@ from tests.ci.real_case import (
     sha256,
     write_method,
 )
-from tests.ci.test_sandbox import need_bubblewrap
 
 Change = Callable[[Path], None]
 TASK = """

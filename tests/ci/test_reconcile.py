@@ -25,7 +25,6 @@ from neuco_core.records.model import Record, summary
 from neuco_core.records.store import read_all, write_records
 from neuco_core.specs import Method, Remote, Suite, to_json
 from tests.ci.helpers import ROOT, WHO, Upstream, both, ci, edit, git, method, remove, task, write_file
-from tests.ci.test_sandbox import need_bubblewrap
 from tests.contract.helpers import METHOD
 
 METHODS = {"averaging", "averaging_notebook", "random"}
@@ -60,7 +59,6 @@ def ranked(upstream: Upstream) -> dict[str, int]:
 
 
 def test_the_day_after_the_merge(fresh_upstream: Upstream, tmp_path: Path) -> None:
-    need_bubblewrap()
     merge(fresh_upstream, "both", both(task, method))
     printed = reconcile(fresh_upstream, "first", "--site", str(tmp_path / "site"))
     assert "pushed to main" in printed
@@ -84,7 +82,6 @@ def test_the_day_after_the_merge(fresh_upstream: Upstream, tmp_path: Path) -> No
 
 @pytest.mark.slow
 def test_a_method_leaves_the_board_that_compares_it_when_a_maintainer_says_so(fresh_upstream: Upstream) -> None:
-    need_bubblewrap()
     merge(fresh_upstream, "plain", method)
     reconcile(fresh_upstream, "first")
     records = fresh_upstream.records()
@@ -104,7 +101,6 @@ def test_a_method_leaves_the_board_that_compares_it_when_a_maintainer_says_so(fr
 
 @pytest.mark.slow
 def test_a_run_that_is_killed_is_taken_up_where_it_stopped(fresh_upstream: Upstream) -> None:
-    need_bubblewrap()
     edit(fresh_upstream.base / "ci/reconcile.py", "BATCH = 100", "BATCH = 1")
     fresh_upstream.commit("One by one")
     repo = fresh_upstream.clone("killed")
@@ -125,7 +121,6 @@ def test_a_run_that_is_killed_is_taken_up_where_it_stopped(fresh_upstream: Upstr
 
 @pytest.mark.slow
 def test_new_versions_have_their_own_places_and_no_board_is_emptied(fresh_upstream: Upstream) -> None:
-    need_bubblewrap()
     averaging, scorer = "neuco_methods/averaging/__init__.py", "neuco_core/scoring/scorer.py"
 
     def second(fork: Path) -> None:
@@ -171,7 +166,6 @@ atexit.register(strike)
 
 @pytest.mark.slow
 def test_a_plugin_on_main_writes_nobodys_records_and_a_broken_one_stops_only_itself(fresh_upstream: Upstream) -> None:
-    need_bubblewrap()
     reconcile(fresh_upstream, "first")
     before = fresh_upstream.records()
     sleeper = METHOD.replace('id="plain"', 'id="sleeper"') + DORMANT
@@ -190,7 +184,6 @@ def test_a_plugin_on_main_writes_nobodys_records_and_a_broken_one_stops_only_its
 
 @pytest.mark.slow
 def test_a_sample_is_verified_and_a_forged_record_is_found(fresh_upstream: Upstream) -> None:
-    need_bubblewrap()
     repo = fresh_upstream.clone("main")
     done = ci(repo, "reconcile")
     assert done.returncode == 0, done.stderr

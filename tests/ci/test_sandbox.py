@@ -21,7 +21,7 @@ from ci import sandbox
 from ci.__main__ import sandbox_warnings
 from ci.sandbox import Limits, Ran, SandboxError, take
 from ci.sandbox.limits import cgroup_parent
-from tests.ci.helpers import ROOT
+from tests.ci.helpers import ROOT, need_bubblewrap
 from tests.parts import missing
 
 LIMITS = Limits(seconds=60, memory=600 << 20, processes=20, file_size=1 << 20, written=3 << 20, files=200)
@@ -30,13 +30,6 @@ LIMITS = Limits(seconds=60, memory=600 << 20, processes=20, file_size=1 << 20, w
 @pytest.fixture(autouse=True, scope="module")
 def bubblewrap() -> None:
     need_bubblewrap()
-
-
-def need_bubblewrap() -> None:
-    try:
-        sandbox.protections()
-    except SandboxError as error:
-        missing("bubblewrap", str(error))
 
 
 def run(tmp_path: Path, code: str, limits: Limits = LIMITS) -> Ran:
@@ -317,7 +310,6 @@ print("left:", len(list(cgroup_parent().glob("neuco-*"))))
 
 
 def test_a_control_group_holds_memory_and_processes(tmp_path: Path) -> None:
-    need_bubblewrap()
     script, init = tmp_path / "script.py", tmp_path / "init"
     script.write_text(SCRIPT.format(root=str(ROOT)))
     init.write_text(INIT.format(root=ROOT, python=sys.executable, script=script))
