@@ -16,7 +16,7 @@ from pathlib import Path, PurePosixPath
 from typing import Literal
 from urllib.parse import unquote, urlsplit
 
-from neuco_core.env import checkout, layers, registry_dir
+from neuco_core.env import layers, registry_dir, user_registry
 from neuco_core.errors import ChecksumError, DataError, FetchError, NeucoError, OfflineError, UnpinnedError
 from neuco_core.fetch import cache
 from neuco_core.fetch.transfer import Settings, download, shown
@@ -206,8 +206,9 @@ def user_pins() -> Path:
 
 def pins_file() -> Path:
     """The file for new pins: the registry's if the user may edit it, else the user's own."""
-    own_registry = checkout() is not None or os.environ.get("NEUCO_REGISTRY")
-    return shipped_pins() if own_registry and not os.environ.get("NEUCO_PINS") else user_pins()
+    if os.environ.get("NEUCO_PINS") or registry_dir() == user_registry():
+        return user_pins()
+    return shipped_pins()
 
 
 def find_pin(remote: Remote) -> Pin | None:
