@@ -1,26 +1,28 @@
-"""NeuCo-Bench's run over several tasks as a plain torch loop, written from its description (commit a89ba06).
+"""NeuCo-Bench's run over several tasks, written from its description (commit a89ba06), with labels that are odd.
 
-Unlike ``tests/scoring/oracle.py`` it uses torch's own loaders and torchmetrics, and it knows of labels that are odd.
+The training is the torch loop of ``tests/scoring/oracle.py``; scores are torchmetrics' own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 import torch
 from sklearn.model_selection import ShuffleSplit
 from torch import nn
-from torch.utils.data import DataLoader, SubsetRandomSampler, TensorDataset
+from torch.utils.data import DataLoader, TensorDataset
 from torchmetrics.classification import BinaryF1Score
 from torchmetrics.regression import R2Score
+
+from tests.scoring.oracle import train_split
 
 BATCH = 64
 
 
 def run(
     x: np.ndarray,
-    tasks: Mapping[str, tuple[Sequence[int], np.ndarray, str]],
+    tasks: Mapping[str, tuple[np.ndarray, str]],
     *,
     splits: int,
     epochs: int,
@@ -28,51 +30,30 @@ def run(
     normalize: bool = True,
     store: bool = False,
 ) -> dict[str, list[float]]:
-    """Scores by task: the best epoch of each split. A task is the rows of ``x``, their labels, and its kind."""
-    x = ((x - x.mean()) / x.std()).astype(np.float32)
+    """Scores by task: the best epoch of each split. A task is a label for each row of ``x``, and its kind."""
+    inputs = torch.from_numpy(((x - x.mean()) / x.std()).astype(np.float32))
+    scores: dict[str, list[float]] = {}
     with torch.random.fork_rng():
         torch.manual_seed(42)
-        return {name: _task(x, *tasks[name], splits, epochs, lr, normalize, store) for name in sorted(tasks)}
-
-
-def _task(
-    x: np.ndarray,
-    rows: Sequence[int],
-    labels: np.ndarray,
-    kind: str,
-    splits: int,
-    epochs: int,
-    lr: float,
-    normalize: bool,
-    store: bool,
-) -> list[float]:
-    with np.errstate(invalid="ignore"):
-        y = (labels - labels.min()) / (labels.max() - labels.min()) if normalize else labels
-    data = TensorDataset(torch.from_numpy(x[list(rows)]), torch.from_numpy(y.astype(np.float32)))
-    parts = ShuffleSplit(splits, test_size=0.1, random_state=42).split(np.arange(len(y)))
-    scores = [_split(data, train, test, kind, epochs, lr) for train, test in parts]
-    if store:  # one more model, trained on everything
-        nn.Linear(x.shape[1], 1)
-        for _ in range(epochs):
-            for _ in DataLoader(data, batch_size=BATCH):
-                pass
+        for name, (labels, kind) in sorted(tasks.items()):
+            with np.errstate(invalid="ignore"):
+                y = (labels - labels.min()) / (labels.max() - labels.min()) if normalize else labels
+            targets = torch.from_numpy(y.astype(np.float32)[:, None])
+            loss = nn.MSELoss() if kind == "regression" else nn.BCEWithLogitsLoss()
+            scores[name] = []
+            for train, test in ShuffleSplit(splits, test_size=0.1, random_state=42).split(inputs):
+                trained = train_split(inputs, targets, (train, test), loss, epochs=epochs, batch_size=BATCH, lr=lr)
+                curve = [_metric(kind, torch.from_numpy(out[:, 0]), targets[test, 0]) for out in trained.outputs]
+                scores[name].append(max([float("-inf"), *curve]))
+            if store:  # one more model, trained on everything
+                nn.Linear(x.shape[1], 1)
+                for _ in range(epochs):
+                    for _ in DataLoader(TensorDataset(inputs, targets), batch_size=BATCH):
+                        pass
     return scores
 
 
-def _split(data: TensorDataset, train: np.ndarray, test: np.ndarray, kind: str, epochs: int, lr: float) -> float:
-    loaders = [DataLoader(data, batch_size=BATCH, sampler=SubsetRandomSampler(part.tolist())) for part in (train, test)]
-    model = nn.Linear(data.tensors[0].shape[1], 1)
-    loss = nn.MSELoss() if kind == "regression" else nn.BCEWithLogitsLoss()
-    metric = R2Score() if kind == "regression" else BinaryF1Score()
-    optimizer = torch.optim.AdamW(model.parameters(), lr=lr)
-    best = float("-inf")
-    for _ in range(epochs):
-        for inputs, targets in loaders[0]:
-            optimizer.zero_grad()
-            loss(model(inputs).view(-1), targets).backward()
-            optimizer.step()
-        with torch.no_grad():
-            seen = [(model(inputs).view(-1), targets) for inputs, targets in loaders[1]]
-        predicted, truth = (torch.cat(part) for part in zip(*seen, strict=True))
-        best = max(best, metric(predicted, truth if kind == "regression" else truth.int()).item())
-    return best
+def _metric(kind: str, predicted: torch.Tensor, truth: torch.Tensor) -> float:
+    if kind == "regression":
+        return float(R2Score()(predicted, truth))
+    return float(BinaryF1Score()(predicted, truth.int()))

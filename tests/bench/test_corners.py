@@ -49,8 +49,7 @@ class Setting:
         return neuco("bench", *inputs, *config, *words)
 
     def loop(self, **options: bool) -> dict[str, list[float]]:
-        tasks = {name: (range(len(values)), values, kind) for name, (values, kind) in self.labels.items()}
-        return loop.run(self.x, tasks, splits=K, epochs=EPOCHS, lr=LR, **options)  # type: ignore[arg-type]
+        return loop.run(self.x, self.labels, splits=K, epochs=EPOCHS, lr=LR, **options)
 
     def results(self, kind: str = "result") -> dict[str, dict[str, Any]]:
         files = sorted(only(self.folder / "out" / "results").glob(f"*/*_{kind}.json"))

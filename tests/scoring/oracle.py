@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -24,30 +25,27 @@ def train_splits(
     splits: list[tuple[np.ndarray, np.ndarray]],
     *,
     loss: nn.Module,
-    outputs: int,
     seed: int = 42,
-    epochs: int,
-    batch_size: int,
-    lr: float,
-    weight_decay: float = 0.01,
+    **options: Any,
 ) -> list[Trained]:
     """All splits one after the other from one global generator, as NeuCo-Bench trains them."""
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         inputs, targets = torch.from_numpy(x), torch.from_numpy(y)
-        return [_train(inputs, targets, part, loss, outputs, epochs, batch_size, lr, weight_decay) for part in splits]
+        return [train_split(inputs, targets, split, loss, **options) for split in splits]
 
 
-def _train(
+def train_split(
     x: torch.Tensor,
     y: torch.Tensor,
     split: tuple[np.ndarray, np.ndarray],
     loss: nn.Module,
-    outputs: int,
+    *,
     epochs: int,
     batch_size: int,
     lr: float,
-    weight_decay: float,
+    outputs: int = 1,
+    weight_decay: float = 0.01,
 ) -> Trained:
     train, test = (torch.from_numpy(np.ascontiguousarray(part)) for part in split)
     model = nn.Linear(x.shape[1], outputs)
