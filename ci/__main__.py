@@ -263,7 +263,7 @@ def release(repo: Path, dist: Path, tag: str, notes: Path | None) -> None:
     """Refuse a distribution that must not be released; `python -m build` makes it."""
     from ci.release import LARGEST, check, the_wheel  # one command, one import
 
-    wheel, _ = the_wheel(dist)
+    wheel = the_wheel(dist)
     say(f"{wheel.name}: {wheel.stat().st_size:,} bytes, fewer than {LARGEST:,}")
     if tag:
         text = check(dist, repo, tag)

@@ -45,12 +45,12 @@ def summary(report: Report) -> str:
     )
 
 
-def render(report: Report, records: Sequence[Record], registry: Path, judges: Sequence[str] = ()) -> str:
-    """The whole comment. ``judges`` are files of the pull request that judge it, as far as others than it know."""
-    judges = judges or report.core
-    parts = [MARK, _headline(report, bool(judges))]
-    if judges:
-        names = join_names([*map(text, judges)])
+def render(report: Report, records: Sequence[Record], registry: Path, core: Sequence[str] = ()) -> str:
+    """The whole comment. ``core`` are files of the pull request that judge it, as far as others than it know."""
+    core = core or report.core
+    parts = [MARK, _headline(report, bool(core))]
+    if core:
+        names = join_names([*map(text, core)])
         claim = "" if report.green else f"⚠️ {ITS_OWN_CLAIM}. "  # of a green one it is the headline
         parts.append(f"{claim}It changes {names}. No record is published after such a merge.")
     published = read_all(registry) if records else []
@@ -58,7 +58,7 @@ def render(report: Report, records: Sequence[Record], registry: Path, judges: Se
     parts += [_plugin(plugin, records, published) for plugin in report.plugins]
     if report.general:
         parts += ["### The pull request as a whole", _findings(report.general)]
-    parts.append(_next(report, bool(judges)))
+    parts.append(_next(report, bool(core)))
     cost = f"{len(records)} records, {report.seconds:.1f} s, sandbox: {report.sandbox}"
     foot = f"<sub>{cost}. {SANDBOX} Judged: {report.head}.</sub>"
     body = "\n\n".join(part for part in parts if part)

@@ -16,7 +16,7 @@ import msgspec
 
 from ci.changed import TREES
 from ci.plugin_sandbox import CODE, PINS, PluginData, PluginSandbox
-from ci.stub_tree import NOUNS, declared_sources, read_rows, spec_of
+from ci.stub_tree import SPECS, declared_sources, read_rows, spec_of
 from neuco_core.errors import DataError, NeucoError
 from neuco_core.files import dump, read_limited
 from neuco_core.plugins.discovery import inside
@@ -61,7 +61,7 @@ def _declare(plugin: PluginData, rows: list[dict[str, Any]]) -> None:
     if len(rows) > MOST_SPECS:
         raise DataError("it registers too much", expected=f"at most {MOST_SPECS} specs", got=len(rows))
     for row in rows:
-        if row["noun"] not in NOUNS:
+        if row["noun"] not in SPECS:
             text = f"the plugin registers a {row['noun']}, which is code that takes part in scoring"
             raise DataError(text, hint="Propose it as a change to neuco_core, for a maintainer to review")
         spec = spec_of(row)

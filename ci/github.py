@@ -81,7 +81,7 @@ class GitHub:
                 return int(row["number"])
         return None
 
-    def judging_files(self, number: int, sha: str) -> list[str]:
+    def core_files(self, number: int, sha: str) -> list[str]:
         """The files of a pull request that would judge it, as GitHub lists them and not as its report does."""
         rows = list(self.rows(f"pulls/{number}/files"))
         pull = self.get(f"pulls/{number}")
@@ -139,7 +139,7 @@ def post(github: GitHub, registry: Path, run: Mapping[str, str]) -> str:
         parsed, records = parse(github.report(int(run["RUN_ID"])))
         if parsed.head != run["HEAD_SHA"]:
             raise DataError("the report is about another commit", got=parsed.head)
-        body = render(parsed, records, registry, github.judging_files(number, run["HEAD_SHA"]))
+        body = render(parsed, records, registry, github.core_files(number, run["HEAD_SHA"]))
     except NeucoError as error:
         message = f"The report cannot be shown: {text(error)}. See the run's log: {text(run['RUN_URL'])}"
         body = f"{MARK}\n\n## ❌ No check completed\n\n{message}\n\n**Next:** push again, or ask a maintainer.\n"

@@ -32,7 +32,7 @@ from ci.rules import (
     unwritten,
 )
 from ci.sandbox import Limits
-from ci.score import Material, choose, evaluate, judge_cells, only_datasets
+from ci.score import Material, check_and_score, choose, only_datasets, report_cells
 from neuco_core.contract.contract import Finding, Status
 from neuco_core.errors import DataError
 from neuco_core.fetch.transfer import TransientError
@@ -183,7 +183,7 @@ class Judge:
         for plugin in alive:
             if only_datasets(plugin) and plugin.touched.folder not in self.cards:
                 self._look_at_images(plugin)
-        result = evaluate(self.boxes, after, cells, commit=commit, touched=alive, cards=self.cards)
+        result = check_and_score(self.boxes, after, cells, commit=commit, touched=alive, cards=self.cards)
         records = result.records()
         for problem in result.problems:
             self._say("register", "failed", problem["error"], "Repair the plugin", subject=problem["name"])
@@ -193,7 +193,7 @@ class Judge:
             if plugin.touched.folder in self.cards:
                 plugin.say("score", "skipped", CARD)
             elif plugin.tasks or plugin.methods:
-                judge_cells(plugin, result, records, material.missing)
+                report_cells(plugin, result, records, material.missing)
         return result.texts
 
     def _look_at_images(self, plugin: PluginData) -> None:

@@ -21,8 +21,8 @@ from ci.describe import CATALOG, catalog_bytes, describe_all
 from ci.git import git
 from ci.plugin_sandbox import PluginData, PluginSandbox
 from ci.sandbox import Limits
-from ci.score import Material, evaluate, find_cells, where_all_is_data
-from ci.stub_tree import NOUNS
+from ci.score import Material, check_and_score, find_cells, where_all_is_data
+from ci.stub_tree import SPECS
 from neuco_core.boards.store import board_path, read_board
 from neuco_core.contract.contract import Finding, Status
 from neuco_core.errors import DataError
@@ -114,7 +114,7 @@ class Reconciling:
                 self.lines.append("the time is over: the next run goes on")
                 break
             scorable = material.gather(cells[start : start + BATCH])
-            made = evaluate(self.boxes, self.plugins, scorable, commit=commit).records() if scorable else []
+            made = check_and_score(self.boxes, self.plugins, scorable, commit=commit).records() if scorable else []
             # What was skipped says nothing; a failure that comes again is no news.
             again = {record.key for record in made if before.get(record.key) == (record.failure, record.fingerprint)}
             records = [r for r in made if r.ok or (r.status == "failed" and r.key not in again)]
@@ -157,7 +157,7 @@ def registered(plugins: Iterable[PluginData]) -> dict[str, set[str]]:
             if first != plugin.touched.folder:
                 what = f"two plugins register the {noun} {name!r}: {first} and {plugin.touched.folder}"
                 raise DataError(what, hint="Remove one of them; until then nothing is written")
-    return {noun: {name for kind, name in homes if kind == noun} for noun in NOUNS}
+    return {noun: {name for kind, name in homes if kind == noun} for noun in SPECS}
 
 
 def lost_records(
@@ -217,7 +217,7 @@ def verify(boxes: PluginSandbox, count: int) -> list[Finding]:
     plugins = describe_all(boxes)
     material = Material(boxes, plugins, merged=True)
     cells = material.gather(find_cells(plugins, [(record.protocol, *record.key[:2]) for record in chosen]))
-    made = evaluate(boxes, plugins, cells, commit=commit).records() if cells else []
+    made = check_and_score(boxes, plugins, cells, commit=commit).records() if cells else []
     spreads = {method.label: method.machine_spread for plugin in plugins for method in plugin.methods}
     return compared(chosen, made, spreads)
 

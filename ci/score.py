@@ -154,7 +154,7 @@ class Material:
         return self._failed[key]
 
 
-class Evaluated(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Scores(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What ``ci.evaluate`` says of touched plugins and of cells; ``texts`` are the records as they were written."""
 
     findings: list[Finding] = []
@@ -203,7 +203,7 @@ def where_all_is_data(
     return result, out
 
 
-def evaluate(
+def check_and_score(
     boxes: PluginSandbox,
     plugins: Sequence[PluginData],
     cells: Sequence[CellToScore],
@@ -211,7 +211,7 @@ def evaluate(
     commit: str,
     touched: Sequence[PluginData] = (),
     cards: Collection[str] = (),
-) -> Evaluated:
+) -> Scores:
     """Check what is ``touched`` and score cells, where all plugins are data and what reads strangers' files has limits.
 
     ``cards`` are folders of plugins of which nothing but the card or the tests changed.
@@ -238,14 +238,14 @@ def evaluate(
         read |= boxes.warm()
     limits = replace(boxes.limits, seconds=HOURS * 3600)
     result, _ = where_all_is_data(boxes, plugins, "score", job, limits=limits, read=read)
-    return msgspec.convert(result, Evaluated)
+    return msgspec.convert(result, Scores)
 
 
 def only_datasets(plugin: PluginData) -> bool:
     return bool(plugin.datasets) and not plugin.tasks and not plugin.methods
 
 
-def judge_cells(plugin: PluginData, result: Evaluated, records: Sequence[Record], missing: Mapping[Pair, str]) -> None:
+def report_cells(plugin: PluginData, result: Scores, records: Sequence[Record], missing: Mapping[Pair, str]) -> None:
     """Say what became of a plugin's cells; without any score it is waiting, or has failed if nothing could fit it.
 
     An untouched method that cannot be scored on a task, where another can, has only itself to blame: the task's labels

@@ -29,7 +29,7 @@ LARGEST_IDS = 20_000_000
 DESCRIPTION = "_describe.json"
 OWN_PACKAGES = ("pkg://sklearn/",)
 MADE = "_made"  # labels/TASK.csv, cubes/DATASET/cubes.json, embeddings/METHOD/DATASET.npy
-NOUNS = ("dataset", "task", "method")
+SPECS: dict[str, type[Dataset | Task | Method]] = {"dataset": Dataset, "task": Task, "method": Method}
 FUNCTIONS = ("cubes", "encoder", "loader")
 STUB = '''"""Written by continuous integration: what this plugin declared, and none of its code."""
 
@@ -174,13 +174,7 @@ def rebuild(noun: str, fields: Mapping[str, Any], **functions: Any) -> Dataset |
         if noun == "task":
             plain["source"] = Remote(**plain["source"])
             plain["baseline"] = Baseline(**plain["baseline"]) if plain["baseline"] else None
-            return Task(**plain)
-        if noun == "method":
-            for name in ("files", "weights"):
-                plain[name] = {key: Remote(**value) for key, value in plain[name].items()}
-            return Method(**plain)
-        plain["archives"] = tuple(Remote(**item) for item in plain.get("archives", ()))
-        return Dataset(**plain)
+        return SPECS[noun](**plain)
     except NeucoError:
         raise
     except Exception as error:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import compileall
 import functools
-import gzip
-import importlib.util
 import os
 import py_compile
 import shutil
@@ -16,8 +14,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
+from sklearn.datasets import load_digits
 
 from ci import sandbox
+from ci.git import check_out
 from ci.plugin_sandbox import CODE, KERNELS
 from ci.sandbox import SandboxError
 from neuco_core.records.model import Record
@@ -107,11 +107,8 @@ class Upstream:
     def records(self, registry: str = "registry") -> list[Record]:
         """The records on main, in the order of their keys."""
         with tempfile.TemporaryDirectory() as folder:
-            archive = subprocess.run(
-                ["git", "archive", "main", "registry"], cwd=self.bare, capture_output=True, check=True
-            )
-            subprocess.run(["tar", "-x", "-C", folder], input=archive.stdout, check=True)
-            return sorted(read_all(Path(folder, registry)), key=lambda record: record.key)
+            tree = check_out(self.bare, "main", Path(folder), registry)
+            return sorted(read_all(tree / registry), key=lambda record: record.key)
 
     def commit(self, message: str) -> None:
         """Push what was changed in the clone to main."""
@@ -148,7 +145,7 @@ def _small_project(target: Path, kept: Mapping[str, Sequence[str]], suites: Mapp
             for old, new in change.items():
                 edit(target / name, old, new)
     if (target / "neuco_tasks/digits").is_dir():
-        np.save(target / "neuco_tasks/digits/images.npy", _images())
+        np.save(target / "neuco_tasks/digits/images.npy", load_digits().images.astype(np.uint8))
 
 
 # 4 splits instead of 40, 32 numbers instead of 1,024, and images for which no sandbox must import scikit-learn.
@@ -174,15 +171,6 @@ def _bytecode() -> Path:
         if path.is_file() and path.suffix != ".pyc":
             path.unlink()
     return folder
-
-
-@functools.cache
-def _images() -> np.ndarray:
-    spec = importlib.util.find_spec("sklearn")
-    assert spec is not None
-    assert spec.origin is not None
-    with gzip.open(Path(spec.origin).parent / "datasets/data/digits.csv.gz", "rt") as file:
-        return np.loadtxt(file, delimiter=",", dtype=np.uint8)[:, :-1].reshape(-1, 8, 8)
 
 
 def take_kernels(checkout: Path) -> None:

@@ -130,6 +130,8 @@ assert not os.path.isdir("/packages") and not list(Path("/tmp/cache").rglob("*.n
 """
 
 
+# Ten seconds: a whole pull request. How a lock is installed, and which mounts a plugin has, quick tests say.
+@pytest.mark.slow
 def test_packages_and_weights_are_seen_by_their_plugin_alone(index: Path, upstream: Upstream, tmp_path: Path) -> None:
     line = write_wheel(index)
     buffer = io.BytesIO()

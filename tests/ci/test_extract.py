@@ -17,11 +17,11 @@ from ci.extract import (
     MOST_TABLE_CELLS,
     EncodingJob,
     check_cubes,
-    judge_tests,
     make_embeddings,
     read_array,
     read_table,
     run_tests,
+    test_results,
 )
 from ci.inside import write_json
 from ci.plugin_sandbox import PluginData, PluginSandbox, limit
@@ -197,7 +197,7 @@ def test_contributed_tests_count_only_if_they_ran_and_passed(
 ) -> None:
     if counts:
         (tmp_path / "tests.xml").write_text(XML.format(*counts))
-    verdict, detail, _ = judge_tests(Ran(status, 0, "E  assert no"), tmp_path)
+    verdict, detail, _ = test_results(Ran(status, 0, "E  assert no"), tmp_path)
     assert (verdict, message in detail) == ("failed" if message else "ok", True), detail
 
 
@@ -221,16 +221,6 @@ def test_contributed_tests_run_in_the_sandbox_all_of_them(upstream: Upstream, tm
     assert "no tests were collected" in second
     assert third == "there is no test.py"
     assert {finding.status for finding in plugin.findings} == {"failed"}
-
-
-@pytest.mark.slow
-def test_an_encoder_that_never_ends_is_ended_with_all_its_children(upstream: Upstream, tmp_path: Path) -> None:
-    with_encode("import os, time\nos.fork()\ntime.sleep(10**6)")(tmp_path)
-    boxes, plugin = contributed(tmp_path, upstream.base)
-    describe(boxes, plugin)
-    boxes.limits = Limits(seconds=3)
-    with pytest.raises(DataError, match="limit of timeout"):
-        make_embeddings(boxes, job_for(plugin, tmp_path))
 
 
 def write_header(path: Path, shape: tuple[int, ...], size: int) -> Path:

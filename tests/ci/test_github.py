@@ -65,9 +65,15 @@ def test_one_comment_that_is_updated(server: FakeGitHub, tmp_path: Path) -> None
 
 @pytest.mark.parametrize(
     ("report", "message"),
-    [(None, "the run left no report"), (b"{", "is not JSON"), (b'"<b>@all</b>"', "bad"), (GREEN.to_bytes(), "")],
+    [
+        (None, "the run left no report"),
+        (b"{", "is not JSON"),
+        (b'"<b>@all</b>"', "bad"),
+        (msgspec.structs.replace(GREEN, head=OTHER).to_bytes(), "about another commit"),
+        (GREEN.to_bytes(), ""),
+    ],
 )
-def test_what_is_shown_for_a_missing_or_bad_report(
+def test_what_is_shown_for_a_missing_bad_or_other_report(
     server: FakeGitHub, tmp_path: Path, report: bytes | None, message: str
 ) -> None:
     say(server, tmp_path, report)
@@ -75,12 +81,6 @@ def test_what_is_shown_for_a_missing_or_bad_report(
     assert ("✅" in body) == (report == GREEN.to_bytes())
     assert message in body
     assert "@all" not in body
-
-
-def test_a_report_about_another_commit_is_not_shown(server: FakeGitHub, tmp_path: Path) -> None:
-    other = msgspec.structs.replace(GREEN, head=OTHER)
-    say(server, tmp_path, other.to_bytes())
-    assert "✅" not in server.comments[0]["body"]
 
 
 @pytest.mark.parametrize(

@@ -14,10 +14,9 @@ from ci.describe import CATALOG
 from ci.extract import make_cubes
 from ci.judge import Judge
 from ci.plugin_sandbox import OVER, PluginData, PluginSandbox
-from ci.report import PluginReport, Report, parse
+from ci.report import Report, parse
 from ci.sandbox import Limits
-from ci.score import AFTER_MERGE, Evaluated, judge_cells
-from neuco_core.contract.contract import Finding
+from ci.score import AFTER_MERGE, Scores, report_cells
 from neuco_core.errors import DataError
 from neuco_core.plugins.catalog import load_dataset, load_method, load_task
 from neuco_core.records.model import Record
@@ -37,7 +36,7 @@ from tests.ci.helpers import (
     with_encode,
     write_file,
 )
-from tests.ci.real_case import VARIABLE
+from tests.ci.test_real_case import VARIABLE
 from tests.ci.test_report import record as record_text
 from tests.ci.test_rules import plugin as described
 
@@ -227,7 +226,7 @@ def judged(
     spec: Any, *records: Record, foreign: Any = (), unscored: Any = (), missing: Any = ()
 ) -> list[tuple[str, str]]:
     subject = plugin(spec)
-    judge_cells(subject, Evaluated(unscored=list(unscored), foreign=list(foreign)), records, dict(missing))
+    report_cells(subject, Scores(unscored=list(unscored), foreign=list(foreign)), records, dict(missing))
     return [(finding.check, finding.status) for finding in subject.findings]
 
 
@@ -252,30 +251,6 @@ def test_what_was_not_scored_waits_and_what_fits_nobody_fails() -> None:
     assert judged(METHOD, unscored=[cell("random", "clouds", "not-applicable")]) == [("score", "failed")]
     assert judged(METHOD, record("random", "clouds", "skipped")) == [("score", "skipped"), ("waiting", "skipped")]
     assert judged(METHOD, unscored=[cell("other", "clouds", "skipped")]) == [("score", "failed")]
-
-
-@pytest.mark.parametrize(
-    ("findings", "verdict"),
-    [
-        ([], "red"),
-        ([("import", "ok"), ("tests", "ok")], "red"),
-        ([("import", "ok"), ("method-card", "skipped")], "red"),
-        ([("import", "ok"), ("score", "ok")], "green"),
-        ([("method-files", "ok")], "green"),
-        ([("method-files", "ok"), ("card", "warning")], "green"),
-        ([("method-files", "ok"), ("waiting", "skipped")], "waiting"),
-        ([("waiting", "skipped")], "red"),
-        ([("method-files", "ok"), ("waiting", "skipped"), ("score", "failed")], "red"),
-        ([("method-files", "ok"), ("waiting", "ok")], "green"),
-    ],
-)
-def test_the_verdict_needs_evidence_and_no_failure(findings: list[tuple[str, Any]], verdict: str) -> None:
-    own = tuple(Finding(check, "x", status, "words") for check, status in findings)
-    report = Report(
-        "0" * 40, "0" * 40, "bubblewrap", (PluginReport("neuco_methods", "x", "added", (), ("x",), own),),
-        (), (), (), 0.0, 1,
-    )  # fmt: skip
-    assert (report.verdict, report.green) == (verdict, verdict == "green")
 
 
 def test_a_dataset_that_is_too_large_for_the_sandbox_is_said_to_be(upstream: Upstream, tmp_path: Path) -> None:

@@ -140,14 +140,7 @@ def test_a_good_report_is_taken(registry: Path) -> None:
 
 @pytest.mark.parametrize("message", HOSTILE)
 def test_hostile_words_are_shown_as_words(message: str, registry: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    finding = {
-        **FINDING,
-        "check": message,
-        "subject": message,
-        "detail": message or "x",
-        "cure": message,
-        "status": "failed",
-    }
+    finding = dict.fromkeys(FINDING, message) | {"detail": message or "x", "status": "failed"}
     plugin = {**PLUGIN, "findings": [finding]}
     # Characters that steer a terminal are refused in records; the rest of the message must do no harm.
     reason = clean(message.encode("utf-8", "replace").decode()) or "x"
@@ -281,15 +274,34 @@ def test_a_comment_that_is_too_long_is_cut_between_lines(registry: Path) -> None
     assert not re.search(r"<code>[^<]*\n", shown)
 
 
-def test_a_run_in_which_nothing_was_checked_is_red(registry: Path) -> None:
-    for made in (
-        a_report(),
-        a_report(plugins=(a_plugin(),)),
-        a_report(general=(Finding("a", "b", "skipped", "a reason"),)),
-        a_report(plugins=(a_plugin(),), general=(Finding("a", "b", "ok", "c"),)),
-    ):
-        assert not made.green
-        assert "❌" in render(made, [], registry)
+@pytest.mark.parametrize(
+    ("general", "plugins", "verdict"),
+    [
+        ([], [], "red"),
+        ([("a", "skipped")], [], "red"),
+        ([("a", "ok")], [], "green"),
+        ([], [[]], "red"),
+        ([("a", "ok")], [[]], "red"),
+        ([], [[("import", "ok"), ("tests", "ok")]], "red"),
+        ([], [[("import", "ok"), ("method-card", "skipped")]], "red"),
+        ([], [[("import", "ok"), ("score", "ok")]], "green"),
+        ([], [[("method-files", "ok")]], "green"),
+        ([], [[("method-files", "ok"), ("card", "warning")]], "green"),
+        ([], [[("method-files", "ok"), ("waiting", "skipped")]], "waiting"),
+        ([], [[("waiting", "skipped")]], "red"),
+        ([], [[("method-files", "ok"), ("waiting", "skipped"), ("score", "failed")]], "red"),
+        ([], [[("method-files", "ok"), ("waiting", "ok")]], "green"),
+    ],
+)
+def test_the_verdict_needs_evidence_and_no_failure(
+    general: list[tuple[str, Any]], plugins: list[list[tuple[str, Any]]], verdict: str, registry: Path
+) -> None:
+    def findings(rows: list[tuple[str, Any]]) -> tuple[Finding, ...]:
+        return tuple(Finding(check, "x", status, "words") for check, status in rows)
+
+    made = a_report(tuple(a_plugin(findings(rows)) for rows in plugins), findings(general))
+    assert (made.verdict, made.green) == (verdict, verdict == "green")
+    assert {"red": "## ❌", "green": "## ✅", "waiting": "## ⏳"}[verdict] in render(made, [], registry)
 
 
 def packed(**more: Any) -> bytes:
@@ -342,29 +354,22 @@ LONG = "the images do not tell the labels: " + "averaging reaches 0.01, shuffled
 
 def a_long_report() -> Report:
     findings = (
-        Finding("task-files", "ink", "ok", "README.md, test.py"),
         Finding("task-headroom", "ink", "warning", LONG, "Say | why & how in the <card>"),
         Finding("card", "ink", "failed", "the card still asks: Say here \x1b[31mwhat", "Write it"),
     )
-    plugin = PluginReport("neuco_tasks", "ink", "added", ("ink",), (), findings)
-    return Report("0" * 40, "1" * 40, "bubblewrap", (plugin,), (), (), (), 12.3, 1)
+    return a_report(plugins=(a_plugin(findings),))
 
 
-def test_tables_are_columns_and_no_markup_is_left(tmp_path: Path) -> None:
-    (tmp_path / "suites").mkdir()
+def test_on_a_terminal_no_markup_is_left(registry: Path) -> None:
     console = Console(width=90)
     with console.capture() as capture:
-        console.print(plain(render(a_long_report(), [], tmp_path)))
+        console.print(plain(render(a_long_report(), [], registry)))
     shown = capture.get()
-    lines = shown.splitlines()
-    assert "❌ 1 check failed" in shown
-    assert "fix what is marked FAILED" in " ".join(shown.split())
-    starts = [line.index("ink") for line in lines if line.strip().startswith(("ok ", "warning ", "FAILED "))]
-    assert len(starts) == 3
-    assert len(set(starts)) == 1, "columns stand below each other"
-    assert max(map(len, lines)) <= 90
-    words = " ".join(line[starts[0] + 3 :].strip() for line in lines if line.startswith(" ") and "ink" not in line[:30])
-    assert "Say | why & how in the <card>" in " ".join(words.split()), "what a contributor wrote is as it was"
+    assert max(map(len, shown.splitlines())) <= 90
+    words = " ".join(shown.split())
+    assert "❌ 1 check failed" in words
+    assert "fix what is marked FAILED" in words
+    assert re.search(r"Say \| why & how in.* the <card>", words), "what a contributor wrote is as it was"
     assert not any(mark in shown for mark in ("<code>", "<details", "&#", "|---", "\x1b", "**"))
 
 

@@ -23,7 +23,7 @@ from neuco_core.records.store import read_all
 from neuco_core.specs import Dataset, Method, Suite, Task, to_json
 from tests.ci.helpers import ROOT, write_file
 from tests.ci.hugging_face import HuggingFace
-from tests.ci.real_case import HOME, LABELS, REPOSITORY, SUITE, files_of_the_hub, sha256
+from tests.ci.test_real_case import HOME, LABELS, REPOSITORY, SUITE, files_of_the_hub, sha256
 from tests.fetch.helpers import own_settings
 
 HUB = files_of_the_hub()
