@@ -14,8 +14,8 @@ from neuco_core.cli.options import ids_of, selection_options
 from neuco_core.cli.output import clean, echo_rows, json_option, warn_of_suites
 from neuco_core.env import switched_on
 from neuco_core.errors import NeucoError
-from neuco_core.fetch.fetch import find_pin
-from neuco_core.fetch.links import linked_file
+from neuco_core.fetch.fetch import find_pins
+from neuco_core.fetch.links import dataset_root, linked_file
 from neuco_core.plugins.catalog import catalog, list_datasets, list_methods, list_protocols, list_tasks
 from neuco_core.specs import Task, to_json
 from neuco_core.text import counted
@@ -28,10 +28,12 @@ from neuco_core.text import counted
 def tasks(patterns: Sequence[str], tags: Sequence[str], as_json: bool, **conditions: Any) -> None:
     """List tasks. All conditions must hold; of several ids or globs, any."""
     specs = list_tasks(*patterns, tag=tags, **conditions)
+    copied = {dataset for dataset in {task.dataset for task in specs} if _has_copy(dataset)}
     rows = []
-    for task in specs:
+    for task, task_pin in zip(specs, find_pins([task.source for task in specs]), strict=True):
         title = f"control: {task.title}" if task.control else task.title
-        rows.append((task.id, task.dataset, task.kind, task.metric, str(task.version), _state(task), title))
+        state = _state(task, pinned=task_pin is not None, copied=task.dataset in copied)
+        rows.append((task.id, task.dataset, task.kind, task.metric, str(task.version), state, title))
     _print(specs, ("task", "dataset", "kind", "metric", "v", "labels", "title"), rows, as_json, (4, 3, 5, 2))
 
 
@@ -110,12 +112,17 @@ def _print(
         click.echo(f"{counted(len(problems), 'broken plugin')} left out: run `neuco plugins`", err=True)
 
 
-def _state(task: Task) -> str:
-    """Where labels come from: the package, a pinned remote, a linked folder, or nowhere yet."""
-    source = task.source
+def _has_copy(dataset: str) -> bool:
     with contextlib.suppress(NeucoError):  # a link that is wrong shows itself when the labels are asked for
-        if linked_file(task.dataset, source) is not None:
+        return dataset_root(dataset) is not None
+    return False
+
+
+def _state(task: Task, *, pinned: bool, copied: bool) -> str:
+    """Where labels come from: the package, a pinned remote, the dataset's local copy, or nowhere yet."""
+    with contextlib.suppress(NeucoError):  # as above, of a file in it
+        if copied and linked_file(task.dataset, task.source) is not None:
             return "linked"
-    if source.url.startswith("pkg:"):
-        return "embedded" if source.pinned else "unpinned"
-    return "pinned" if find_pin(source) else "unpinned"
+    if task.source.url.startswith("pkg:"):
+        return "embedded" if task.source.pinned else "unpinned"
+    return "pinned" if pinned else "unpinned"

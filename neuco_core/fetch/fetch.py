@@ -213,18 +213,31 @@ def pins_file() -> Path:
 
 def find_pin(remote: Remote) -> Pin | None:
     """The hash that a remote must have: the declared one, else the pinned one, else None."""
-    if remote.sha256 is not None:
-        return Pin(remote.sha256, remote.size)
-    shipped, user = read_pins(shipped_pins()).get(remote.url), read_pins(user_pins()).get(remote.url)
-    if shipped and user and shipped.sha256 != user.sha256:
-        raise DataError(
-            f"two pins disagree about {remote.url}",
-            where=user.source,
-            expected=f"sha256 {shipped.sha256} as in {shipped.source}",
-            got=user.sha256,
-            hint="Delete the entry that is wrong",
-        )
-    return shipped or user
+    return find_pins([remote])[0]
+
+
+def find_pins(remotes: Sequence[Remote]) -> list[Pin | None]:
+    """The pin of each remote; the files of pins are read once for all of them, if a remote declares no hash."""
+    by_registry: dict[str, Pin] = {}
+    by_user: dict[str, Pin] = {}
+    if any(remote.sha256 is None for remote in remotes):
+        by_registry, by_user = read_pins(shipped_pins()), read_pins(user_pins())
+    pins: list[Pin | None] = []
+    for remote in remotes:
+        if remote.sha256 is not None:
+            pins.append(Pin(remote.sha256, remote.size))
+            continue
+        shipped, user = by_registry.get(remote.url), by_user.get(remote.url)
+        if shipped and user and shipped.sha256 != user.sha256:
+            raise DataError(
+                f"two pins disagree about {remote.url}",
+                where=user.source,
+                expected=f"sha256 {shipped.sha256} as in {shipped.source}",
+                got=user.sha256,
+                hint="Delete the entry that is wrong",
+            )
+        pins.append(shipped or user)
+    return pins
 
 
 def require_pin(remote: Remote) -> Pin:

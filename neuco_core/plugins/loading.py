@@ -16,7 +16,7 @@ from inspect import signature
 from operator import attrgetter
 from pathlib import Path
 from types import FunctionType, MethodType
-from typing import Any
+from typing import Any, NamedTuple
 
 from neuco_core import hookspecs
 from neuco_core.errors import DuplicateIdError, PluginError
@@ -64,18 +64,18 @@ class Plugins:
         entries, unread = (entry_points, []) if entry_points is not None else installed_entry_points()
         everything = [*find_in_tree(packages), *find_installed(entries), *unread]
         self._unusable = [item for item in everything if isinstance(item, BrokenPlugin)]
-        found = [item for item in everything if isinstance(item, Candidate) and item.module not in without]
-        own = [Candidate((name,), name, BUILTIN[name], name, builtin=True) for name in builtin]
-        self.candidates = (*own, *found)
+        others = [item for item in everything if isinstance(item, Candidate) and item.module not in without]
+        ours = [Candidate((name,), name, BUILTIN[name], name, builtin=True) for name in builtin]
+        self.candidates = (*ours, *others)
         # Overlaps are decided before any import, so that no order of loading matters.
-        self._loaded: dict[Candidate, Plugin | BrokenPlugin] = {**overlaps(found)}
+        self._loaded: dict[Candidate, Plugin | BrokenPlugin] = {**overlaps(others)}
         self._answers: dict[tuple[str, str], tuple[list[Spec], list[BrokenPlugin]]] = {}
-        # The places of plugins by the names that their ids begin with; neuco's own have any.
-        self._namespaces: dict[str, list[int]] = {}
-        for place, candidate in enumerate(self.candidates):
+        # By the names that their ids begin with; neuco's own have any.
+        self._by_namespace: dict[str, list[Candidate]] = {}
+        for candidate in self.candidates:
             for name in ("",) if candidate.builtin else candidate.names:
-                self._namespaces.setdefault(alike(name), []).append(place)
-        run_from_source(item.module for item in found)
+                self._by_namespace.setdefault(alike(name), []).append(candidate)
+        run_from_source(item.module for item in others)
 
     def load(self, candidate: Candidate) -> Plugin | BrokenPlugin:
         """Import one plugin and collect its specs; never raises for what the plugin does wrong."""
@@ -110,9 +110,8 @@ class Plugins:
         asked = noun, alike(spec_id)
         if asked not in self._answers:
             # By the namespaces that the id lies in: no look-up walks over all plugins.
-            places = {place for head in ("", *heads(spec_id)) for place in self._namespaces.get(head, ())}
-            holders = [self.candidates[place] for place in sorted(places)]
-            results = [self.load(holder) for holder in holders if noun in holder.nouns]
+            holders = [item for head in ("", *heads(spec_id)) for item in self._by_namespace.get(head, ())]
+            results = [self.load(holder) for holder in dict.fromkeys(holders) if noun in holder.nouns]
             # In any spelling: of two that differ only in - and _, neither may be taken.
             registered = [pair for item in results if isinstance(item, Plugin) for pair in item.specs]
             specs = [spec for kind, spec in registered if (kind, alike(spec.id)) == asked]
@@ -171,6 +170,13 @@ def say(error: BaseException) -> str:
         return f"{type(error).__name__}, without a message"
 
 
+class Hook(NamedTuple):
+    """A function that implements a hook, and the line where it stands."""
+
+    function: Callable[[], object]
+    line: str
+
+
 class _Misfit(Exception):
     """A plugin that imports well and registers something wrong; ``file`` says where."""
 
@@ -188,7 +194,7 @@ def _load(candidate: Candidate) -> Plugin | BrokenPlugin:
             entry = candidate.entry_point
             module = entry.load() if entry else importlib.import_module(candidate.module)
             stage = "register"
-            hooks = hooks_of(module)
+            hooks = _hooks_of(module)
             stage = "collect"
             return Plugin(candidate, tuple(_collect(candidate, origin, hooks)))
     except _Misfit as error:
@@ -197,62 +203,61 @@ def _load(candidate: Candidate) -> Plugin | BrokenPlugin:
         doing = "imported" if stage == "import" else "asked what it registers"
         raise Interrupted(f"while plugin {candidate.name!r} ({origin}) was being {doing}") from error
     except BaseException as error:  # also SystemExit, KeyboardInterrupt, and what test tools raise to skip a module
-        return BrokenPlugin(candidate.name, str(origin), stage, say(error), _place(error, candidate))
+        return BrokenPlugin(candidate.name, str(origin), stage, say(error), _line_of(error, candidate))
 
 
-def hooks_of(module: Any) -> dict[str, tuple[Callable[[], object], str]]:
-    """The hooks that a module implements, each with the place of its implementation."""
-    hooks: dict[str, tuple[Callable[[], object], str]] = {}
+def _hooks_of(module: Any) -> dict[str, Hook]:
+    """The hooks that a module implements, by their names."""
+    hooks: dict[str, Hook] = {}
     for name in dir(module):
         function = getattr(module, name, None)
         marked = hasattr(function, "implements_hook")
         if not isinstance(function, FunctionType | MethodType) or not (marked or name in HOOKS):
             continue
-        place = f"{function.__code__.co_filename}:{function.__code__.co_firstlineno}"
+        line = f"{function.__code__.co_filename}:{function.__code__.co_firstlineno}"
         if not marked:  # what it would register would be missed by nobody
-            raise _Misfit(f"{name} is a hook without @hookimpl: add it", place)
-        if name not in HOOKS:
-            raise _Misfit(f"{name} is marked with @hookimpl and is no hook; hooks are {', '.join(HOOKS)}", place)
+            raise _Misfit(f"{name} is a hook without @hookimpl: add it", line)
+        if name not in HOOKS:  # misspelled, or a hook that is kept under a second name
+            cure = f"hooks are {', '.join(HOOKS)}; mark none under another name"
+            raise _Misfit(f"{name} is marked with @hookimpl and is no hook; {cure}", line)
         if arguments := signature(function).parameters:
-            raise _Misfit(f"{name} is called without arguments; it has {', '.join(arguments)}", place)
-        hooks[name] = function, place
+            raise _Misfit(f"{name} is called without arguments; it has {', '.join(arguments)}", line)
+        hooks[name] = Hook(function, line)
     if not hooks:
         file = str(getattr(module, "__file__", None) or module)
         raise _Misfit("no function with @hookimpl, so nothing is registered", file)
     return hooks
 
 
-def _collect(
-    candidate: Candidate, origin: Origin, hooks: dict[str, tuple[Callable[[], object], str]]
-) -> Iterator[tuple[str, Spec]]:
+def _collect(candidate: Candidate, origin: Origin, hooks: dict[str, Hook]) -> Iterator[tuple[str, Spec]]:
     seen: set[tuple[str, str, int]] = set()
-    for hook, (function, place) in hooks.items():
-        noun = HOOKS[hook]
-        wanted = NOUNS[noun]
+    for name, (function, line) in hooks.items():
+        noun = HOOKS[name]
+        kind = NOUNS[noun]
         if noun not in candidate.nouns:
             if candidate.entry_point is None:
-                raise _Misfit(f"implements {hook}, which a plugin in this folder may not; see hookspecs", place)
-            raise _Misfit(f"implements {hook} without an entry point in the group neuco.{PLURAL[noun]}", place)
+                raise _Misfit(f"implements {name}, which a plugin in this folder may not; see hookspecs", line)
+            raise _Misfit(f"implements {name} without an entry point in the group neuco.{PLURAL[noun]}", line)
         registered = function()
         if isinstance(registered, Spec) or not isinstance(registered, Iterable):
-            raise _Misfit(f"{hook} must yield specs, not {type(registered).__name__}", place)
+            raise _Misfit(f"{name} must yield specs, not {type(registered).__name__}", line)
         for spec in registered:
             # A subclass could leave out the checks that every spec goes through when it is made.
-            if type(spec) is not wanted:
-                raise _Misfit(f"{hook} must yield {wanted.__name__}, not {type(spec).__name__}", place)
-            if not candidate.builtin and not any(inside(spec.id, name) for name in candidate.names):
+            if type(spec) is not kind:
+                raise _Misfit(f"{name} must yield {kind.__name__}, not {type(spec).__name__}", line)
+            if not candidate.builtin and not any(inside(spec.id, namespace) for namespace in candidate.names):
                 names = " or ".join(map(repr, candidate.names))
                 rule = "an id is the plugin's name, or starts with it and '_'"
-                raise _Misfit(f"{noun} {spec.id!r} is outside the plugin {names}: {rule}", place)
+                raise _Misfit(f"{noun} {spec.id!r} is outside the plugin {names}: {rule}", line)
             if len(seen) == MOST_SPECS:
-                raise _Misfit(f"registers more than {MOST_SPECS} specs: does {hook} ever end?", place)
+                raise _Misfit(f"registers more than {MOST_SPECS} specs: does {name} ever end?", line)
             if (noun, spec.id, spec.version) in seen:
-                raise _Misfit(f"{noun} {spec.id!r} is registered twice by {place}", place, "duplicate")
+                raise _Misfit(f"{noun} {spec.id!r} is registered twice by {line}", line, "duplicate")
             seen.add((noun, spec.id, spec.version))
             yield noun, replace(spec, origin=origin)
 
 
-def _place(error: BaseException, candidate: Candidate) -> str:
+def _line_of(error: BaseException, candidate: Candidate) -> str:
     """The last line of the plugin's own that the error went through."""
     if isinstance(error, SyntaxError) and error.filename:
         return f"{error.filename}:{error.lineno}"

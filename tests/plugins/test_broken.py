@@ -31,6 +31,12 @@ BROKEN: dict[str, tuple[str, str, str, int | None]] = {
     "ends when shown": (MUTE.format("__import__('os')._exit(0)"), "import", "Mute, without a message", 4),
     "registers nothing": ("", "register", "no function with @hookimpl, so nothing is registered", None),
     "misspells a hook": (ROTTEN.replace("def neuco_tasks", "def neuco_task"), "register", "neuco_task", None),
+    "keeps a hook under a second name": (
+        ROTTEN + "\n\n_first = neuco_tasks\n",
+        "register",
+        "_first is marked with @hookimpl and is no hook; hooks are neuco_datasets, ",
+        4,
+    ),
     "forgets a mark": (
         ROTTEN + "\n\ndef neuco_methods():\n    return []\n",
         "register",
