@@ -12,6 +12,7 @@ import pytest
 
 from neuco_core.tables.embeddings import write_embeddings
 from tests.bench.helpers import SHARED
+from tests.installed import install
 from tests.scoring.parity import make_case
 
 # Real data that lies beside the project on some machines: an extra, not a part of the project.
@@ -74,12 +75,7 @@ def site(case: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         data = path.read_bytes()
         tasks.append((f"parity_{name}", kind, path.as_uri(), hashlib.sha256(data).hexdigest(), len(data), None))
     tasks[0] = (*tasks[0][:5], {"method": "parity_mean", "score": 0.5, "tolerance": 0.01})
-    (folder / "neuco_parity.py").write_text(PLUGIN.format(tasks=tasks))
-    info = folder / "neuco_parity-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: neuco-parity\nVersion: 1.0\n")
-    groups = ("datasets", "tasks")
-    (info / "entry_points.txt").write_text("".join(f"[neuco.{g}]\nparity = neuco_parity\n" for g in groups))
+    install(folder, "neuco_parity", PLUGIN.format(tasks=tasks), "datasets", "tasks")
     return folder
 
 
@@ -91,7 +87,6 @@ def parity_tasks(site: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.syspath_prepend(str(site))
     catalog.cache_clear()
     yield site
-    catalog.cache_clear()
     sys.modules.pop("neuco_parity", None)
 
 

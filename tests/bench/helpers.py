@@ -8,7 +8,7 @@ from typing import Any
 from tests.command import Said
 from tests.command import neuco_here as neuco
 
-__all__ = ["SEARCH", "SHARED", "bench", "neuco", "only"]
+__all__ = ["SEARCH", "SHARED", "bench", "neuco", "only", "results"]
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
 
@@ -26,10 +26,20 @@ SEARCH: dict[str, Any] = {
 }
 
 
-def bench(case: Path, output: Path, *more: object, config: str = "config.yaml") -> Said:
-    """``neuco bench`` on the parity case."""
+def bench(case: Path, output: Path, *options: object, **config: str) -> Said:
+    """``neuco bench`` on the parity case, with other values of some keys of its config."""
+    lines = [line for line in (case / "config.yaml").read_text().splitlines() if line.partition(":")[0] not in config]
+    path = output.with_suffix(".yaml")
+    path.write_text("\n".join([*lines, *(f"{key}: {value}" for key, value in config.items())]))
     inputs = ("--annotation_path", case / "labels", "--submission_file", case / "embeddings.csv")
-    return neuco("bench", *inputs, "--config", case / config, "--output_dir", output, *more)
+    return neuco("bench", *inputs, "--config", path, "--output_dir", output, *options)
+
+
+def results(case: Path, output: Path, *options: object, **config: str) -> Path:
+    """The folder of a run that ends well."""
+    ran = bench(case, output, *options, **config)
+    assert ran.code == 0, ran.err
+    return only(output / "results")
 
 
 def only(folder: Path) -> Path:

@@ -35,8 +35,8 @@ class Setting:
     x: np.ndarray
     labels: dict[str, tuple[np.ndarray, str]]
 
-    def write(self, name: str, cells: np.ndarray | list[str], kind: str, suffix: str = "") -> None:
-        suffix = suffix or {"regression": "regr", "classification": "cls"}[kind]
+    def write(self, name: str, cells: np.ndarray | list[str], kind: str) -> None:
+        suffix = {"regression": "regr", "classification": "cls"}[kind]
         rows = [f"s{i:03d},{cell}" for i, cell in enumerate(cells)]
         (self.folder / "labels" / f"{name}__{suffix}.csv").write_text("\n".join(["id,label", *rows]) + "\n")
         if isinstance(cells, np.ndarray):
@@ -81,19 +81,38 @@ def check(setting: Setting, ran: Said, code: int, **options: bool) -> None:
     assert setting.scores() == {name: pytest.approx(scores, abs=2e-4) for name, scores in expected.items()}
 
 
-@pytest.mark.parametrize("values", [(1, 2), (-1, 1), (0, 2)])
-def test_two_classes_by_any_two_numbers(setting: Setting, values: tuple[int, int]) -> None:
-    setting.write("m", np.where(setting.x[:, 3] > 0.2, values[1], values[0]), "classification")
-    ran = setting.bench()
-    check(setting, ran, 0)
-    assert f"m: classes {values[0]} and {values[1]} are read as 0 and 1" in ran.err
+REGRESSION, CLASSIFICATION = "regression", "classification"
+WITH_NAN = np.where(np.arange(SAMPLES) == 4, np.nan, np.linspace(-1, 1, SAMPLES))
+CLASSES = np.arange(SAMPLES) % 5 > 2
+# The odd task's labels and kind, further lines of the config, options of the loop, exit code, words of the output.
+AS_THE_LOOP: dict[str, tuple[np.ndarray, str, str, dict[str, bool], int, str]] = {
+    "classes_1_and_2": (1 + CLASSES, CLASSIFICATION, "", {}, 0, "m: classes 1 and 2 are read as 0 and 1"),
+    "classes_of_both_signs": (2 * CLASSES - 1, CLASSIFICATION, "", {}, 0, "m: classes -1 and 1 are read as 0 and 1"),
+    "classes_0_and_2": (2 * CLASSES, CLASSIFICATION, "", {}, 0, "m: classes 0 and 2 are read as 0 and 1"),
+    "constant_labels": (np.full(SAMPLES, 3.5), REGRESSION, "", {}, 1, "failed m"),
+    "constant_labels_unscaled": (
+        np.ones(SAMPLES), REGRESSION, "normalize_labels: false\n", {"normalize": False}, 0, "",
+    ),
+    "one_class_unscaled": (
+        np.ones(SAMPLES), CLASSIFICATION, "normalize_labels: false\n", {"normalize": False}, 0, "",
+    ),
+    # NeuCo-Bench trains on it, gets no number, and goes on; the random numbers are drawn all the same.
+    "a_label_nan": (WITH_NAN, REGRESSION, "", {}, 1, "not finite"),
+    # The tasks behind a stored probe start later in the random stream, as they do there.
+    "stored_probes": (np.linspace(-1, 1, SAMPLES), REGRESSION, "store_probes: true\n", {"store": True}, 0, ""),
+    "stored_classifiers": (CLASSES * 1, CLASSIFICATION, "store_probes: true\n", {"store": True}, 0, ""),
+}  # fmt: skip
 
 
-def test_constant_labels_cost_their_own_task_only(setting: Setting) -> None:
-    setting.write("m", np.full(SAMPLES, 3.5), "regression")
-    ran = setting.bench()
-    assert "failed m" in ran.out
-    check(setting, ran, 1)
+@pytest.mark.parametrize("name", AS_THE_LOOP)
+def test_as_the_loop(setting: Setting, name: str) -> None:
+    cells, kind, config, options, code, words = AS_THE_LOOP[name]
+    setting.write("m", cells, kind)
+    ran = setting.bench(config)
+    check(setting, ran, code, **options)
+    assert words in ran.text
+    if options.get("store"):
+        assert setting.loop(store=True)["z"] != pytest.approx(setting.loop()["z"], abs=2e-4)
 
 
 def test_constant_labels_of_a_task_that_is_left_out(setting: Setting) -> None:
@@ -103,41 +122,17 @@ def test_constant_labels_of_a_task_that_is_left_out(setting: Setting) -> None:
     assert setting.scores()["a"] == pytest.approx(setting.loop()["a"], abs=2e-4)
 
 
-@pytest.mark.parametrize("kind", ["regression", "classification"])
-def test_constant_labels_that_are_not_scaled_have_a_score(setting: Setting, kind: str) -> None:
-    setting.write("m", np.full(SAMPLES, 1.0), kind)
-    check(setting, setting.bench("normalize_labels: false\n"), 0, normalize=False)
-
-
-def test_a_label_that_is_the_text_nan(setting: Setting) -> None:
-    """NeuCo-Bench trains on it, gets no number, and goes on; the random numbers are drawn all the same."""
-    odd = [*map(str, setting.labels["a"][0]), ""]
-    odd[4] = "nan"
-    setting.write("m", odd[:SAMPLES], "regression")
-    setting.labels["m"] = (np.array([float(cell) for cell in odd[:SAMPLES]]), "regression")
+def test_a_task_without_a_sample_draws_no_number(setting: Setting) -> None:
+    (setting.folder / "labels" / "m__regr.csv").write_text("id,label\nx,1\ny,2\nz,3\n")
     ran = setting.bench()
-    assert "not finite" in ran.out
     check(setting, ran, 1)
-
-
-def test_the_type_in_another_case(setting: Setting) -> None:
-    setting.write("m", np.round(setting.x[:, 4], 4), "regression", suffix="Regr")
-    check(setting, setting.bench(), 0)
+    assert "share no id" in ran.out
 
 
 def test_column_numbers_with_a_gap(setting: Setting) -> None:
     check(setting, setting.bench(embeddings="gap.csv"), 0)
     ran = neuco("score", "--embeddings", setting.folder / "gap.csv", "--task", "digits_class")
     assert "column numbers have a gap" in ran.err  # our own command refuses what is rarely meant
-
-
-@pytest.mark.parametrize("kind", ["regression", "classification"])
-def test_storing_probes_draws_further_numbers(setting: Setting, kind: str) -> None:
-    """The tasks behind a stored probe start later in the random stream, as they do there."""
-    values = setting.x[:, 3] if kind == "regression" else np.where(setting.x[:, 3] > 0, 1, 0)
-    setting.write("m", values, kind)
-    check(setting, setting.bench("store_probes: true\n"), 0, store=True)
-    assert setting.loop(store=True)["z"] != pytest.approx(setting.loop()["z"], abs=2e-4)
 
 
 def test_two_classes_that_are_not_scaled_are_an_error_of_their_task(setting: Setting) -> None:
@@ -183,25 +178,6 @@ def test_a_large_offset_is_lost_in_float32_upstream_and_not_here(setting: Settin
     exact = 1 - np.square(guess - truth, dtype=np.float64).sum() / np.square(truth - truth.mean(dtype=np.float64)).sum()
     assert r2(truth, guess) == pytest.approx(exact, abs=1e-5)
     assert abs(R2Score()(torch.from_numpy(guess), torch.from_numpy(truth)).item() - exact) > 1e-3
-
-
-def test_neuco_score_is_a_run_of_one_task_only_if_every_id_has_a_label(setting: Setting) -> None:
-    """NeuCo-Bench standardises over labelled ids, `neuco score` over all that have an embedding."""
-    from neuco_core.scoring.scorer import score
-    from neuco_core.tables.embeddings import read_embeddings
-    from neuco_core.tables.labels import read_labels
-
-    def ours() -> list[float]:
-        protocol = f"neuco-2025+epochs={EPOCHS},k={K},lr={LR}"
-        labels = read_labels(setting.folder / "labels" / "a__regr.csv", "regression", task="a")
-        return list(score(read_embeddings(setting.folder / embeddings), labels, protocol).per_split)
-
-    embeddings = "embeddings.csv"
-    assert ours() == pytest.approx(setting.loop()["a"], abs=2e-4)
-    more = "\n".join(f"t{i:03d}," + ",".join(["9.5"] * DIM) for i in range(SAMPLES)) + "\n"
-    embeddings = "more.csv"
-    (setting.folder / embeddings).write_text((setting.folder / "embeddings.csv").read_text() + more)
-    assert ours() != pytest.approx(setting.loop()["a"], abs=2e-4)
 
 
 def test_undefined_numbers_are_null(tmp_path: Path) -> None:

@@ -13,16 +13,13 @@ from neuco_extensions.bench.command import bench
 from neuco_extensions.bench.config import KEYS, ConfigFile
 from neuco_extensions.bench.svm import SearchSpace
 from tests import console
+from tests.bench.test_corners import AS_THE_LOOP
 from tests.registry import copy_registry
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 NUMBER = re.compile(r"(?<![\w.])[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
 # A score on another processor may differ in the last digit shown, or a small p-value in its second.
 LAST_PLACES, SMALL = 2, 0.02
-
-
-def numbers(line: str) -> list[str]:
-    return NUMBER.findall(line)
 
 
 def close(shown: str, printed: str) -> bool:
@@ -40,7 +37,7 @@ def differences(expected: tuple[str, ...], printed: str) -> Iterator[str]:
         by_words.setdefault(NUMBER.sub("#", " ".join(line.split())), []).append(line)
     for line in (line for line in expected if "…" not in line):
         candidates = by_words.get(NUMBER.sub("#", " ".join(line.split())), [line])
-        if not any(all(map(close, numbers(line), numbers(other))) for other in candidates):
+        if not any(all(map(close, NUMBER.findall(line), NUMBER.findall(other))) for other in candidates):
             yield f"{line}\nnot\n" + "\n".join(candidates)
 
 
@@ -57,7 +54,7 @@ def test_commands_print_what_the_page_shows(tmp_path: Path, monkeypatch: pytest.
         shown = tuple(NUMBER.sub("#", line) for line in step.expected)
         assert console.matches(shown, NUMBER.sub("#", done.stdout)), f"{step.command}:\n{done.stdout}"
         assert not (wrong := "\n".join(differences(step.expected, done.stdout))), f"{step.command}:\n{wrong}"
-        compared += sum(len(numbers(line)) for line in step.expected)
+        compared += sum(len(NUMBER.findall(line)) for line in step.expected)
     assert compared > 150
 
 
@@ -81,9 +78,10 @@ def test_every_corner_has_its_test() -> None:
     tests = "".join(path.read_text() for path in Path(__file__).parent.glob("test_*.py"))
     assert len(corners) >= 25
     for row in corners:
-        name = re.search(r"\| `(test_\w+)` \|$", row)
+        name = re.search(r"\| `(test_\w+)(?:\[(\w+)\])?` \|$", row)
         assert name is not None, row
-        assert f"def {name[1]}(" in tests, name[1]
+        assert f"def {name[1]}(" in tests, row
+        assert name[2] is None or name[2] in AS_THE_LOOP, row
 
 
 def test_the_tolerances_are_those_of_the_tests() -> None:

@@ -8,14 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.bench.helpers import bench, neuco, only
-from tests.scoring.parity import ALONE, EXPECTED, WHOLE, agree
+from neuco_core.protocol import load_protocol
+from neuco_core.scoring.scorer import score
+from tests.bench.helpers import bench, neuco, only, results
+from tests.scoring.parity import ALONE, EXPECTED, WHOLE, agree, make_case
 
 
 def test_a_whole_run_in_folders_and_with_keys_of_neuco_bench(case: Path, tmp_path: Path) -> None:
-    ran = bench(case, tmp_path, "--method_name", "mine", "--phase", "dev")
+    ran = bench(case, tmp_path / "out", "--method_name", "mine", "--phase", "dev")
     assert ran.code == 0, ran.err
-    folder = only(tmp_path / "dev")
+    folder = only(tmp_path / "out" / "dev")
     assert datetime.strptime(folder.name, "mine_%Y%m%d_%H%M%S")
     names = {f"{task}/{task}_{kind}.json" for task in WHOLE for kind in ("result", "score")}
     assert {str(path.relative_to(folder)) for path in folder.rglob("*.*")} == {*names, "results_summary.json"}
@@ -42,11 +44,15 @@ def test_each_task_alone(case: Path, parity_tasks: Path, tmp_path: Path, task: s
     agree(cell["record"]["per_split"], cell["record"]["q"], ALONE[task])
     assert [item["name"] for item in ran.json["protocols"]] == ["neuco-2025+epochs=12,k=8,lr=0.01"]
 
-    config = tmp_path / "config.yaml"  # and so is a run with a filter
-    config.write_text((case / "config.yaml").read_text() + f"task_filter: [{task}]\n")
-    ran = bench(case, tmp_path / "out", "--config", config)
-    assert ran.code == 0, ran.err
-    folder = only(tmp_path / "out" / "results")
+    folder = results(case, tmp_path / "out", task_filter=f"[{task}]")  # and so is a run with a filter
     assert sorted(path.name for path in folder.iterdir()) == sorted([task, "results_summary.json"])
     result = json.loads((folder / task / f"{task}_result.json").read_text())
     agree(result["q_t"], result["q_stat"], ALONE[task])
+
+
+def test_neuco_score_is_a_run_of_one_task_only_if_every_id_has_a_label() -> None:
+    """NeuCo-Bench standardises over labelled ids, `neuco score` over all that have an embedding."""
+    embeddings, labels = make_case()
+    protocol = load_protocol("neuco-2025+epochs=12,k=8,lr=0.01")
+    labelled = score(embeddings, labels["beta"], protocol, standardize_ids=labels["beta"].ids)
+    assert list(labelled.per_split) != pytest.approx(ALONE["beta"]["per_split"], abs=2e-4)

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 import yaml
 
-from neuco_extensions.bench.leaderboard import BenchRun, rank
 from tests.bench.helpers import SHARED, neuco
 from tests.scoring.parity import EXPECTED
 
@@ -28,15 +27,3 @@ def test_real_alphaearth_embeddings(tmp_path: Path, name: str) -> None:
 
 def test_the_numbers_in_our_tests_are_those_of_the_case() -> None:
     assert json.loads((SHARED / "parity" / "expected.json").read_text()) == EXPECTED
-
-
-@pytest.mark.parametrize("first", [0, 1])
-def test_the_papers_ranking(first: int) -> None:
-    """Table 4 of the paper with q = 100 R², with the averaging baseline and without it."""
-    expected = json.loads((SHARED / "neuco_paper" / "table4_expected_ranking.json").read_text())
-    tasks, suffix = expected["tasks"], "_without_baseline" if first else ""
-    methods = list(zip(expected["methods"], expected["q"], strict=True))[first:]
-    board = rank([BenchRun(method, dict(zip(tasks, q, strict=True))) for method, q in methods])
-    assert [board.weights[task] for task in tasks] == pytest.approx(expected["weights" + suffix], rel=1e-9)
-    places = {row["experiment"]: row["aggregated_rank"] for row in board.rows}
-    assert [places[method] for method, _ in methods] == expected["final_rank" + suffix]

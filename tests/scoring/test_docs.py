@@ -12,6 +12,9 @@ import pytest
 
 from neuco_core import load_task
 from neuco_core.protocol import PROTOCOLS, load_protocol
+from neuco_core.scoring.metrics import NOTHING, r2, total_sum
+from neuco_core.scoring.probes.svm import COSTS, DEGREES, FOLDS
+from neuco_core.scoring.splits import shuffle
 from neuco_core.tables.embeddings import make_embeddings, write_embeddings
 
 
@@ -41,9 +44,6 @@ def test_every_protocol_and_every_named_variant_is_documented(root: Path) -> Non
 
 def test_the_wild_label(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """It prints what the comment behind it says; and by NeuCo-Bench's thresholds it was as the page tells."""
-    from neuco_core.scoring.metrics import NOTHING, r2, total_sum
-    from neuco_core.scoring.splits import shuffle
-
     text = (root / "docs/protocols.md").read_text()
     (code,) = re.findall(r"```python\n(import numpy as np\n.*?)```", text, re.S)
     names: dict[str, Any] = {}
@@ -65,8 +65,12 @@ def test_the_wild_label(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert np.mean(kept) == pytest.approx(-float(sentence[3]), abs=5e-3)
 
 
-def test_the_sizes_of_the_networks(root: Path) -> None:
-    text = (root / "docs/protocols.md").read_text()
+@pytest.fixture
+def text(root: Path) -> str:
+    return " ".join((root / "docs/protocols.md").read_text().split())
+
+
+def test_the_sizes_of_the_networks(text: str) -> None:
     inputs, width = 1024, PROTOCOLS["mlp-1"].params["width"]
     assert f"one or two hidden layers of {width}" in text
     one = (inputs + 1) * width + width + 1
@@ -75,10 +79,7 @@ def test_the_sizes_of_the_networks(root: Path) -> None:
     assert f"they have {times[0]} and {times[1]} times the parameters of the linear probe" in text
 
 
-def test_the_ranges_of_the_svm(root: Path) -> None:
-    from neuco_core.scoring.probes.svm import COSTS, DEGREES, FOLDS
-
-    text = " ".join((root / "docs/protocols.md").read_text().split())
+def test_the_ranges_of_the_svm(text: str) -> None:
     assert f"polynomial kernel of degree {DEGREES[0]} to {DEGREES[-1]}" in text
     assert f"from {DEGREES[0]} to {DEGREES[-1]} the cost rises tenfold from {COSTS[0]:g}" in text
     assert f"to {COSTS[-1]:,.0f} at most" in text
@@ -86,12 +87,9 @@ def test_the_ranges_of_the_svm(root: Path) -> None:
     assert all(b == pytest.approx(10 * a) for a, b in pairwise(COSTS))
 
 
-def test_the_common_values(root: Path) -> None:
-    text = " ".join((root / "docs/protocols.md").read_text().split())
+def test_the_common_values(text: str) -> None:
     for protocol in PROTOCOLS.values():
         assert (protocol.k, protocol.test_size, protocol.seed) == (40, 0.1, 42)
     assert "All use 40 splits (`k=40`, the paper's development phase), a test part of a tenth, and seed 42" in text
-    parity = PROTOCOLS["neuco-2025"]
-    assert (parity.epochs, parity.batch_size, parity.select, parity.scale_on) == (20, 64, "best-on-test", "all")
     assert "linear, AdamW, 20 epochs" in text
     assert "AdamW on batches of 64" in text

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import textwrap
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +14,7 @@ from neuco_core.protocol import Protocol, load_protocol
 from neuco_core.scoring.quality import split_count
 from neuco_core.scoring.scorer import score
 from neuco_core.specs import Remote, Task
+from tests.installed import install
 from tests.scoring.make import embed, label, problem
 
 WRONG = """
@@ -33,21 +32,14 @@ def neuco_probes():
 
 
 @pytest.fixture
-def installed(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def installed(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The plugins of docs/protocols.md as installed packages."""
     blocks = re.findall(r"```python\n# (neuco_\w+)\.py\n(.*?)```", (root / "docs/protocols.md").read_text(), re.DOTALL)
     assert [name for name, _ in blocks] == ["neuco_knn", "neuco_within", "neuco_halves"]
     groups = {"neuco_knn": "probes", "neuco_within": "metrics", "neuco_halves": "splitters", "neuco_wrong": "probes"}
     for name, source in (*blocks, ("neuco_wrong", WRONG)):
-        (tmp_path / f"{name}.py").write_text(textwrap.dedent(source))
-        info = tmp_path / f"{name}-1.0.dist-info"
-        info.mkdir()
-        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
-        entry = f"[neuco.{groups[name]}]\n{name.removeprefix('neuco_')} = {name}\n"
-        (info / "entry_points.txt").write_text(entry)
+        install(tmp_path, name, source, groups[name])
     monkeypatch.syspath_prepend(str(tmp_path))
-    catalog.catalog.cache_clear()
-    yield
     catalog.catalog.cache_clear()
 
 
@@ -62,15 +54,12 @@ def test_a_strangers_probe() -> None:
 
 
 @pytest.mark.usefixtures("installed")
-def test_a_strangers_metric(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_strangers_metric() -> None:
     embeddings, signal = problem(200, noise=0.05)
-    remote = Remote("https://example.org/labels.csv")
-    task = Task(id="case", dataset="any", kind="regression", source=remote, metric="within")
-    monkeypatch.setattr(Task, "labels", lambda self: label(signal[:, 0]))
-    got = score(embeddings, task, "ridge+k=3")
+    got = score(embeddings, label(signal[:, 0]), "ridge+k=3", metric="within")
     assert got.metric == "within"
     assert 0.5 < got.mean <= 1
-    linear = score(embeddings, task, "neuco-2025+k=3,epochs=4")
+    linear = score(embeddings, label(signal[:, 0]), "neuco-2025+k=3,epochs=4", metric="within")
     assert linear.per_split == pytest.approx(linear.curves["metric"].max(axis=1))
 
 
@@ -103,23 +92,8 @@ def test_a_metric_for_another_kind_is_refused(monkeypatch: pytest.MonkeyPatch) -
         score(embed(np.eye(3)), task)
 
 
-def test_where_less_is_better_the_least_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_less_is_better_the_least_is_chosen() -> None:
     embeddings, signal = problem(100)
-    task = Task(id="case", dataset="any", kind="regression", source=Remote("https://example.org/x.csv"), metric="mae")
-    monkeypatch.setattr(Task, "labels", lambda self: label(signal[:, 0]))
-    got = score(embeddings, task, "neuco-2025+k=3,epochs=5,lr=0.1")
+    got = score(embeddings, label(signal[:, 0]), "neuco-2025+k=3,epochs=5,lr=0.1", metric="mae")
     assert got.per_split == pytest.approx(got.curves["metric"].min(axis=1))
     assert got.mean > 0 > got.q
-
-
-def test_the_builtin_module_is_light(root: Path) -> None:
-    import subprocess
-    import sys
-
-    code = (
-        "import sys, neuco_core.builtin as b; "
-        "list(b.neuco_metrics()), list(b.neuco_probes()), list(b.neuco_splitters()); "
-        "print(sorted({'numpy', 'pandas', 'torch', 'sklearn', 'scipy', 'numba'} & set(sys.modules)))"
-    )
-    run = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=True)
-    assert run.stdout == "[]\n"
