@@ -69,7 +69,7 @@ class Frozen(dict[str, Any]):
     def _refuse(self, *arguments: object, **more: object) -> NoReturn:
         raise TypeError("a mapping in a spec cannot be changed")
 
-    __setitem__ = __delitem__ = __ior__ = clear = pop = popitem = setdefault = update = _refuse  # type: ignore[assignment]
+    __setitem__ = __delitem__ = __ior__ = clear = pop = popitem = setdefault = update = _refuse
 
     def __hash__(self) -> int:  # type: ignore[override]
         return hash(tuple(sorted(self.items())))

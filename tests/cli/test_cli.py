@@ -11,7 +11,7 @@ import pytest
 from neuco_core.cli import COMMANDS, GROUPS
 from neuco_core.errors import EXIT_CODES
 from tests.command import neuco, neuco_here, python
-from tests.contract.helpers import plugins_of, quick_neuco
+from tests.contract.helpers import quick_neuco
 from tests.plugins.helpers import ONE
 
 HEAVY = ("boto3", "numba", "numpy", "pandas", "pyarrow", "scipy", "sklearn", "torch", "xarray")
@@ -127,14 +127,6 @@ def test_a_broken_plugin_is_listed_with_file_and_reason_and_hurts_nobody(tmp_pat
     doctor = quick_neuco(tmp_path, "doctor")
     assert doctor.code == 5
     assert f"{path}:1: RuntimeError: cheese" in doctor.out
-
-
-def test_strict_makes_a_broken_plugin_an_error_on_the_command_line(tmp_path: Path) -> None:
-    plugin(tmp_path, "rotten", "raise RuntimeError('cheese')")
-    with plugins_of(tmp_path):
-        done = neuco_here("tasks", env={"NEUCO_STRICT": "1"})
-    assert done.code == 5
-    assert "RuntimeError: cheese" in done.err
 
 
 def test_a_bad_suite_file_is_reported_and_hurts_no_other_suite(tmp_path: Path) -> None:

@@ -38,8 +38,9 @@ def rows_by_name(folder: Path) -> dict[str, dict[str, str]]:
     return {row["name"]: row for row in quick_neuco(folder, "plugins", "--json").json}
 
 
-def test_another_package_may_bring_a_command(tmp_path: Path) -> None:
-    command_package(tmp_path, "acme", SOIL)
+def test_another_package_may_bring_a_command_whose_stdout_is_its_own(tmp_path: Path) -> None:
+    outside = '__import__("subprocess").run(["echo", "soil!"], check=True)'
+    command_package(tmp_path, "acme", SOIL.replace('click.echo("soil!")', outside))
     assert neuco("soil", path=tmp_path).out == "soil!\n"
     assert re.search("soil +About soil", neuco("--help", path=tmp_path).out)
     row = rows_by_name(tmp_path)["soil"]

@@ -7,7 +7,7 @@ import signal
 
 import pytest
 
-from neuco_core.errors import DuplicateIdError, PluginError, UnknownIdError
+from neuco_core.errors import PluginError, UnknownIdError
 from neuco_core.specs import Task
 from tests.plugins.helpers import ONE, Tree, only_problem
 
@@ -114,30 +114,23 @@ def test_a_look_up_says_why_a_plugin_cannot_be_loaded(tree: Tree) -> None:
         tree.catalog().load(Task, "soil")
 
 
-def test_a_plugin_with_an_id_twice_cannot_be_loaded(tree: Tree) -> None:
-    path = tree.add("rotten", BROKEN["registers an id twice"][0])
-    with pytest.raises(DuplicateIdError, match="registered twice") as caught:
-        tree.catalog().load(Task, "rotten")
-    assert str(path) in str(caught.value)
+UNUSABLE = {
+    "_draft/__init__.py": "start with '_'",
+    "With-Capitals/__init__.py": "must be an id",
+    "spa ce/__init__.py": "must be an id",
+    "bare/card.md": "no __init__.py, so nothing can be registered",
+    "stray.py": "a plugin is a directory; this is a file",
+}
 
 
-@pytest.mark.parametrize(
-    ("name", "reason"), [("_draft", "start with '_'"), ("With-Capitals", "must be an id"), ("spa ce", "must be an id")]
-)
-def test_a_directory_with_an_unusable_name_is_reported_not_ignored(tree: Tree, name: str, reason: str) -> None:
-    tree.add(name, ONE.format(id="x"))
+@pytest.mark.parametrize("file", UNUSABLE)
+def test_what_is_no_plugin_is_reported_not_ignored(tree: Tree, file: str) -> None:
+    path = tree.folder / file
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(ONE.format(id="x"))
     problem = only_problem(tree)
-    assert problem.file == str(tree.folder / name)
-    assert reason in problem.error
-
-
-def test_a_directory_without_init_and_a_stray_file_are_reported(tree: Tree) -> None:
-    (tree.folder / "bare").mkdir()
-    (tree.folder / "stray.py").write_text("x = 1")
-    assert [(p.name, p.error) for p in tree.catalog().problems()] == [
-        ("bare", "no __init__.py, so nothing can be registered"),
-        ("stray.py", "a plugin is a directory; this is a file"),
-    ]
+    assert problem.file == str(tree.folder / path.relative_to(tree.folder).parts[0])
+    assert UNUSABLE[file] in problem.error
 
 
 def test_an_entry_point_that_leads_nowhere_or_into_another_group_is_reported(tree: Tree) -> None:

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from neuco_core.errors import DuplicateIdError, PluginError, UnknownIdError
-from neuco_core.plugins.loading import Plugins
+from neuco_core.errors import DuplicateIdError, UnknownIdError
 from neuco_core.plugins.running import Interrupted
 from neuco_core.specs import Task
 from tests.command import Said, neuco, python
@@ -107,20 +106,6 @@ def test_whatever_a_plugin_prints_stdout_is_ours(tmp_path: Path) -> None:
         assert f"{way} {where}\n" in done.err
 
 
-def test_a_command_of_another_package_keeps_its_stdout(tree: Tree) -> None:
-    source = """
-        import subprocess, click
-        from neuco_core import Command, hookimpl
-
-        @hookimpl
-        def neuco_commands():
-            soil = click.Command("soil", callback=lambda: subprocess.run(["echo", "soil!"], check=True) and None)
-            yield Command(id="soil", command=soil)
-        """
-    tree.install("acme-soil", {"neuco.commands": {"soil": "acme_soil"}}, {"acme_soil": source})
-    assert neuco("soil", path=tree.installed).out == "soil!\n"
-
-
 @pytest.mark.parametrize(
     ("directories", "installed", "working", "refused"),
     [
@@ -163,14 +148,15 @@ def test_packages_for_different_nouns_may_share_a_name(tree: Tree) -> None:
     assert tree.catalog().problems() == []
 
 
-def test_ids_that_differ_only_in_hyphens_are_one_id(tree: Tree) -> None:
+@pytest.mark.parametrize("plugins", [{"soil": ["soil-ph"], "soil_ph": ["soil_ph"]}, {"soil": ["soil-ph", "soil_ph"]}])
+def test_ids_that_differ_only_in_hyphens_are_one_id(tree: Tree, plugins: dict[str, list[str]]) -> None:
     """They would share the variable NEUCO_DATASET_SOIL_PH, and be taken for each other by readers."""
-    tree.add("soil", ONE.format(id="soil-ph"))
-    tree.add("soil_ph")
+    for name, (first, *more) in plugins.items():
+        tree.add(name, "".join([ONE.format(id=first), *(ONE.format(id=other).splitlines()[-1] for other in more)]))
     for asked in ("soil-ph", "soil_ph"):
         with pytest.raises(DuplicateIdError, match="tasks 'soil-ph' and 'soil_ph' differ only in - and _") as caught:
             tree.catalog().load(Task, asked)
-        assert f"{tree.folder / 'soil'} and {tree.folder / 'soil_ph'}" in str(caught.value)
+        assert " and ".join(str(tree.folder / name) for name in plugins) in str(caught.value)
     assert list(tree.catalog().all(Task)) == []
 
 
@@ -178,16 +164,6 @@ def test_an_id_is_found_under_its_own_spelling_only(tree: Tree) -> None:
     tree.add("soil-x")
     with pytest.raises(UnknownIdError, match="Did you mean 'soil-x'"):
         tree.catalog().load(Task, "soil_x")
-
-
-def test_one_plugin_cannot_register_both_spellings(tree: Tree) -> None:
-    tree.add("soil", ONE.format(id="soil-ph") + ONE.format(id="soil_ph").strip().splitlines()[-1])
-    with pytest.raises(PluginError, match="differ only in - and _"):
-        tree.catalog().load(Task, "soil_ph")
-
-
-def test_the_shipped_plugins_overlap_with_nobody() -> None:
-    assert Plugins().survey()[1] == []
 
 
 LAST = """

@@ -4,71 +4,37 @@ from __future__ import annotations
 
 import errno
 import importlib
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from benchmarks.plugins import make_packages
 from neuco_core.env import switched_on
 from neuco_core.errors import DuplicateIdError, PluginError, UnknownIdError, UsageError
 from neuco_core.plugins.discovery import extended
 from neuco_core.plugins.loading import Plugins
-from neuco_core.specs import Dataset, Method, Task
-from tests.command import python
+from neuco_core.specs import Dataset, Method, Origin, Task
 from tests.plugins.helpers import ONE, Tree, only_problem
 
 
-def test_a_directory_dropped_in_works_at_once(tree: Tree) -> None:
-    tree.add("soil")
-    task = tree.catalog().load(Task, "soil")
-    assert task.origin is not None
-    assert task.origin.source == str(tree.folder / "soil")
-
-
-def test_an_installed_package_is_found_and_its_origin_stamped(tree: Tree) -> None:
+def test_every_spec_has_the_origin_that_its_plugin_has(tree: Tree) -> None:
+    """A directory that is dropped in works at once, as a package does; neither chooses what it says of itself."""
+    chosen = ONE.format(id="sand").replace("yield Task(", "yield Task(origin=Origin('other', 'elsewhere'), ")
+    tree.add("sand", "from neuco_core.specs import Origin\n" + chosen)
     tree.install("acme-soil", {"neuco.tasks": {"soil": "acme_soil"}}, {"acme_soil": ONE.format(id="soil_ph")})
+    assert tree.catalog().load(Task, "sand").origin == Origin("sand", str(tree.folder / "sand"))
     origin = tree.catalog().load(Task, "soil_ph").origin
-    assert origin is not None
-    assert (origin.distribution, origin.version, origin.plugin) == ("acme-soil", "1.2", "soil")
+    assert origin == Origin("soil", "acme_soil", "acme-soil", "1.2")
     assert str(origin) == "acme-soil 1.2 (acme_soil)"
 
 
-def test_a_plugin_cannot_choose_its_own_origin(tree: Tree) -> None:
-    source = ONE.format(id="soil").replace("yield Task(", "yield Task(origin=Origin('other', 'elsewhere'), ")
-    tree.add("soil", "from neuco_core.specs import Origin\n" + source)
-    assert str(tree.catalog().load(Task, "soil").origin) == str(tree.folder / "soil")
-
-
-def test_loading_one_task_imports_one_plugin(tree: Tree) -> None:
-    for name in ("soil", "soil_ph", "sand", "broken"):
-        tree.add(name, "raise RuntimeError('never imported')" if name == "broken" else None)
-    tree.catalog().load(Task, "sand")
-    assert tree.imported() == {"sand"}
-
-
 def test_listing_runs_no_factory(tree: Tree) -> None:
-    tree.add(
-        "soil",
-        """
-        from neuco_core import Dataset, Method, Remote, Task, hookimpl
-
-        def boom(*args, **kwargs):
-            raise RuntimeError("a factory was run")
-
-        @hookimpl
-        def neuco_datasets():
-            yield Dataset(id="soil", cubes=boom)
-
-        @hookimpl
-        def neuco_tasks():
-            yield Task(id="soil_ph", dataset="soil", kind="regression", source=Remote("file:///x"), loader=boom)
-
-        @hookimpl
-        def neuco_methods():
-            yield Method(id="soil_mean", encoder=boom)
-        """,
-    )
+    boom = "from neuco_core import Dataset, Method\n\ndef boom(*_):\n    raise RuntimeError('a factory was run')\n"
+    hooks = {"datasets": "Dataset(id='soil', cubes=boom)", "methods": "Method(id='soil_mean', encoder=boom)"}
+    for name, made in hooks.items():
+        boom += f"\n@hookimpl\ndef neuco_{name}():\n    yield {made}\n"
+    tree.add("soil", ONE.format(id="soil_ph").replace("source=", "loader=boom, source=") + boom)
     catalog = tree.catalog()
     assert [list(catalog.all(cls)) for cls in (Dataset, Task, Method)] == [["soil"], ["soil_ph"], ["soil_mean"]]
     assert catalog.problems() == []
@@ -200,29 +166,19 @@ def test_a_switch_understands_the_usual_words() -> None:
         switched_on("NEUCO_STRICT", {"NEUCO_STRICT": "maybe"})
 
 
-LOAD_AND_LIST = """
-import sys, neuco_core
-print(neuco_core.load_task("plugin0150").origin.distribution, *(name for name in sys.modules if name[:6] == "plugin"))
-print(sum(task.id.startswith("plugin0") for task in neuco_core.list_tasks()))
-"""
-
-
-def test_of_many_packages_one_is_imported_for_one_task_and_all_are_listed(tmp_path: Path) -> None:
-    make_packages(tmp_path, 300)
-    done = python("-c", LOAD_AND_LIST, path=tmp_path, env={"PYTHONDONTWRITEBYTECODE": "1"})
-    assert done.out.split() == ["plugin0150", "plugin0150", "300"]
-
-
-def test_a_look_up_asks_only_plugins_whose_namespace_it_lies_in(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("soil", "soil-wet", "soilwet", "wet", *(f"soil{i}" for i in range(20))):
-        tree.add(name)
+def test_a_look_up_imports_only_plugins_whose_namespace_it_lies_in(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("soil", "soil-wet", "soilwet", "wet", "broken"):
+        tree.add(name, "raise RuntimeError('never imported')" if name == "broken" else None)
+    for name in ("soil_dry", "sand"):
+        tree.install(f"acme-{name}", {"neuco.tasks": {name: f"acme_{name}"}}, {f"acme_{name}": ONE.format(id=name)})
     plugins, asked = tree.plugins(), []
     load = Plugins.load
     monkeypatch.setattr(Plugins, "load", lambda self, item: asked.append(item.name) or load(self, item))
     assert plugins.find("task", "soil_wet_ph") is None
     assert asked == ["soil", "soil-wet"]
-    spec = plugins.find("task", "soil")
+    assert tree.imported() == {"soil", "soil-wet"}
+    spec = plugins.find("task", "sand")
     assert spec is not None
-    assert asked == ["soil", "soil-wet", "soil"]
-    assert plugins.find("task", "soil@1") == spec
-    assert asked == ["soil", "soil-wet", "soil"], "what is known is not looked up again"
+    assert plugins.find("task", "sand@1") == spec
+    assert asked == ["soil", "soil-wet", "sand"], "what is known is not looked up again"
+    assert "acme_soil_dry" not in sys.modules
