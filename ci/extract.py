@@ -237,7 +237,7 @@ def sorted_names(ids: Sequence[str]) -> list[str]:
     return [renamed[name] for name in ids]
 
 
-def test_results(ran: Ran, out: Path) -> tuple[Status, str, str]:
+def outcome_of_tests(ran: Ran, out: Path) -> tuple[Status, str, str]:
     """Status, words and cure."""
     counts = dict.fromkeys(("tests", "failures", "errors", "skipped"), 0)
     path = out / "tests.xml"
@@ -274,4 +274,4 @@ def run_tests(boxes: PluginSandbox, plugin: PluginData) -> None:
     options = ("-q", "-p", "no:cacheprovider", "--import-mode=importlib", "-c", "/dev/null", *UNUSED)
     places = (f"--junitxml={OUT}/tests.xml", f"--rootdir={TREE}")
     ran, out = boxes.run(plugin, "tests", "-m", "pytest", *options, *places, *files)
-    plugin.say("tests", *test_results(ran, out))
+    plugin.say("tests", *outcome_of_tests(ran, out))

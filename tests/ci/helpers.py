@@ -17,11 +17,14 @@ import numpy as np
 from sklearn.datasets import load_digits
 
 from ci import sandbox
+from ci.changed import Touched
 from ci.git import check_out
-from ci.plugin_sandbox import CODE, KERNELS
+from ci.plugin_sandbox import CODE, KERNELS, PluginData
 from ci.sandbox import SandboxError
+from ci.stub_tree import FUNCTIONS
 from neuco_core.records.model import Record
 from neuco_core.records.store import read_all
+from neuco_core.specs import Dataset, Method, Task, to_json
 from tests.contract.helpers import METHOD, TEST, write_good
 from tests.parts import missing
 
@@ -196,6 +199,18 @@ def ci(base: Path, *args: str, **variables: str) -> subprocess.CompletedProcess[
     environment = {**kept, "PYTHONPATH": str(base), "GIT_CONFIG_GLOBAL": "/dev/null", **variables}
     command = [sys.executable, "-m", "ci", *args]
     return subprocess.run(command, cwd=base, capture_output=True, text=True, env={**environment, **WHO}, timeout=600)
+
+
+def plugin_data(
+    *specs: Dataset | Task | Method, folder: str = "neuco_methods/plain", how: str = "added", at: Path = Path()
+) -> PluginData:
+    """A plugin that registers these; its files are in ``at``, and what is made of it goes below."""
+    rows = []
+    for spec in specs:
+        fields = {key: bool(value) if key in FUNCTIONS else value for key, value in to_json(spec).items()}
+        rows.append({"noun": type(spec).__name__.lower(), "spec": fields, "code": "x"})
+    tree, name = folder.split("/")
+    return PluginData(Touched(tree, name, how), at, at / "made", rows=rows)
 
 
 # Pull requests of the rehearsals: what each changes.

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from ci.changed import Touched
 from ci.describe import CATALOG, MOST_SPECS, catalog_bytes, describe, describe_all, plugin_keys
 from ci.plugin_sandbox import PluginData, PluginSandbox
 from ci.sandbox import Limits
@@ -17,7 +16,7 @@ from ci.stub_tree import read_json, read_rows, write_stub
 from neuco_core.errors import DataError
 from neuco_core.plugins.catalog import load_dataset, load_method
 from neuco_core.specs import to_json
-from tests.ci.helpers import Upstream, edit, method, write_file
+from tests.ci.helpers import Upstream, edit, method, plugin_data, write_file
 from tests.contract.helpers import METHOD
 
 CUBES = {"version": "1", "bands": ["grey/0"], "seasons": ["scene"]}
@@ -106,7 +105,7 @@ class Answering(PluginSandbox):
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_a_plugin_may_not_register_is_refused(name: str, tmp_path: Path) -> None:
     rows, message = REFUSED[name]
-    plugin = PluginData(Touched("neuco_methods", "plain", "added"), tmp_path, tmp_path)
+    plugin = plugin_data(at=tmp_path)
     describe(Answering(tmp_path, rows), plugin)
     (finding,) = plugin.findings
     assert (finding.check, finding.status, message in finding.detail) == ("import", "failed", True), finding
@@ -116,10 +115,7 @@ def test_what_a_plugin_may_not_register_is_refused(name: str, tmp_path: Path) ->
 def test_a_plugin_is_asked_in_a_sandbox_and_says_where_it_is_wrong(upstream: Upstream, tmp_path: Path) -> None:
     method(tmp_path)
     boxes = PluginSandbox(upstream.base, tmp_path / "scratch", Limits())
-    plugins = [
-        PluginData(Touched("neuco_methods", "plain", how), tmp_path / "neuco_methods/plain", tmp_path / how)
-        for how in ("added", "changed")
-    ]
+    plugins = [plugin_data(how=how, at=tmp_path / "neuco_methods/plain") for how in ("added", "changed")]
     describe(boxes, plugins[0])
     write_file("neuco_methods/plain/__init__.py", "raise RuntimeError('cheese')")(tmp_path)
     describe(PluginSandbox(upstream.base, tmp_path / "again", Limits()), plugins[1])

@@ -7,7 +7,6 @@ index.
 from __future__ import annotations
 
 import hashlib
-import io
 import subprocess
 import sys
 import zipfile
@@ -17,12 +16,12 @@ import numpy as np
 import pytest
 
 from ci.environments import BEHIND, install
-from ci.report import parse
-from neuco_core.contract.scaffold import declare
+from ci.extract import fetch_sources, run_tests
+from ci.plugin_sandbox import PluginSandbox
+from ci.sandbox import Limits
 from neuco_core.errors import DataError
-from neuco_core.specs import Remote
-from tests.ci.helpers import Upstream, ci, fresh_cache, write_file
-from tests.contract.helpers import METHOD, TEST
+from neuco_core.specs import Method, Remote
+from tests.ci.helpers import Upstream, fresh_cache, plugin_data, write_file
 from tests.fetch.http_server import FileServer
 
 CODE = "import numpy\n\ndef scale(values):\n    return numpy.asarray(values) * 3\n"
@@ -100,64 +99,46 @@ def test_neucos_own_packages_are_not_replaced(index: Path, tmp_path: Path) -> No
     assert subprocess.run(command, capture_output=True).returncode == 0
 
 
-MAKE = """def make(table):
-    from neuco_methods.plain.encoder import Flat
-    return Flat(table)
+SEES = """
+import pytest, tinypack
+from neuco_core.fetch.fetch import fetch
+from neuco_core.specs import Method, Remote
 
-class Old"""
-LOCKED = METHOD.replace("class Flat", MAKE).replace("Method, hookimpl", "Method, Remote, hookimpl")
-ENCODER = """
-import numpy as np
-import tinypack
-
-class Flat:
-    def __init__(self, table):
-        with np.load(table, allow_pickle=False) as arrays:
-            self.table = arrays["table"]
-        try:
-            open(table, "ab")
-        except OSError as error:
-            assert "Read-only" in str(error), error
-
-    def encode(self, batch):
-        return tinypack.scale(batch.values.reshape(len(batch.ids), -1)) @ self.table
+def test_what_is_seen():
+    path = fetch(Remote({url!r}, {sha256!r}))
+    assert (tinypack.scale([1]).tolist(), path.read_bytes()) == ([3], b"learned")
+    with pytest.raises(OSError, match="Read-only"):
+        path.open("ab")
+    with pytest.raises(OSError, match="Read-only"):
+        open(tinypack.__file__, "a")
 """
-CURIOUS = """
+SEES_NOTHING = """
 import importlib.util, os
 from pathlib import Path
-assert importlib.util.find_spec("tinypack") is None, "packages of another plugin"
-assert not os.path.isdir("/packages") and not list(Path("/tmp/cache").rglob("*.npz")), "files of another plugin"
+
+def test_what_is_seen():
+    assert importlib.util.find_spec("tinypack") is None, "packages of another plugin"
+    assert not os.path.isdir("/packages")
+    assert not list(Path("/tmp/cache").rglob("*.bin")), "files of another plugin"
 """
 
 
-# Ten seconds: a whole pull request. How a lock is installed, and which mounts a plugin has, quick tests say.
-@pytest.mark.slow
-def test_packages_and_weights_are_seen_by_their_plugin_alone(index: Path, upstream: Upstream, tmp_path: Path) -> None:
-    line = write_wheel(index)
-    buffer = io.BytesIO()
-    np.savez(buffer, table=np.eye(64, dtype=np.float32)[:, :32])
-    weights = buffer.getvalue()
-
-    def change(fork: Path) -> None:
-        remote = Remote("hf://lab/table@1a2b/table.npz", hashlib.sha256(weights).hexdigest(), len(weights))
-        declared = f'encoder=make, requires=("tinypack",), weights={{"table": {declare(remote, 4)}}}'
-        text = LOCKED.replace("encoder=Flat", declared)
-        write_file("neuco_methods/plain/__init__.py", text)(fork)
-        write_file("neuco_methods/plain/encoder.py", ENCODER)(fork)
-        write_file("neuco_methods/plain/README.md", "# plain\n\nThe pixels.\n")(fork)
-        write_file("neuco_methods/plain/test.py", "import tinypack\n" + TEST)(fork)
-        write_file("neuco_methods/plain/requirements.txt", line)(fork)
-        looks = f"        exec({CURIOUS!r})\n        return batch"
-        curious = METHOD.replace('id="plain"', 'id="curious"').replace("        return batch", looks)
-        write_file("neuco_methods/curious/__init__.py", curious)(fork)
-        write_file("neuco_methods/curious/README.md", "# curious\n\nThe pixels.\n")(fork)
-        write_file("neuco_methods/curious/test.py", TEST)(fork)
-
-    fork = upstream.pull_request("locked", change)
+def test_packages_and_weights_are_seen_by_their_plugin_alone(
+    index: Path, upstream: Upstream, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Installed and fetched outside, read-only inside."""
+    url, sha256 = "hf://lab/table@1a2b/table.bin", hashlib.sha256(b"learned").hexdigest()
+    method = Method(id="plain", encoder=object, requires=("tinypack",), weights={"table": Remote(url, sha256)})
+    plugins = [plugin_data(method, at=tmp_path / "plain"), plugin_data(folder="neuco_methods/b", at=tmp_path / "b")]
+    write_file("plain/test.py", SEES.format(url=url, sha256=sha256))(tmp_path)
+    write_file("plain/requirements.txt", write_wheel(index))(tmp_path)
+    write_file("b/test.py", SEES_NOTHING)(tmp_path)
+    boxes = PluginSandbox(upstream.base, tmp_path / "scratch", Limits())
     with FileServer() as server:
-        server.http.files["/lab/table/resolve/1a2b/table.npz"] = weights
-        out = tmp_path / "report.json"
-        done = ci(upstream.base, "score-pr", "--head", str(fork), "--out", str(out), HF_ENDPOINT=server.base)
-    report, records = parse(out.read_bytes())
-    assert (done.returncode, report.green) == (0, True), done.stdout + done.stderr
-    assert {record.method: record.status for record in records} == {"plain": "ok", "curious": "ok"}
+        monkeypatch.setenv("HF_ENDPOINT", server.base)
+        server.http.files["/lab/table/resolve/1a2b/table.bin"] = b"learned"
+        for plugin in plugins:
+            fetch_sources(plugin, plugin.methods)
+            run_tests(boxes, plugin)
+    details = [(finding.status, finding.detail) for plugin in plugins for finding in plugin.findings]
+    assert details == [("ok", "1 passed, 0 failed, 0 skipped")] * 2

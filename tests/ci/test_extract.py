@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ci.changed import TREES, Touched
+from ci.changed import TREES
 from ci.describe import describe
 from ci.extract import (
     MOST_CELLS,
@@ -18,10 +18,10 @@ from ci.extract import (
     EncodingJob,
     check_cubes,
     make_embeddings,
+    outcome_of_tests,
     read_array,
     read_table,
     run_tests,
-    test_results,
 )
 from ci.inside import write_json
 from ci.plugin_sandbox import PluginData, PluginSandbox, limit
@@ -29,9 +29,9 @@ from ci.sandbox import Limits, Ran
 from ci.stub_tree import LARGEST_IDS, read_json
 from neuco_core.contract.repeatability import some_rows
 from neuco_core.errors import DataError
+from neuco_core.plugins.catalog import load_method
 from neuco_core.specs import Dataset
-from tests.ci.helpers import ROOT, Upstream, method, need_bubblewrap, with_encode, write_file
-from tests.ci.test_rules import plugin as described
+from tests.ci.helpers import ROOT, Upstream, method, need_bubblewrap, plugin_data, with_encode, write_file
 from tests.contract.helpers import TEST
 from tests.parts import missing
 
@@ -79,10 +79,7 @@ class InProcess(PluginSandbox):
 
 
 def stranger(tmp_path: Path) -> PluginData:
-    from neuco_core.plugins.catalog import load_method
-
-    rows = described(load_method("averaging")).rows
-    return PluginData(Touched("neuco_methods", "plain", "added"), tmp_path, tmp_path / "made", rows=rows)
+    return plugin_data(load_method("averaging"), at=tmp_path)
 
 
 def test_an_encoder_gets_shuffled_samples_under_names_that_say_nothing(tmp_path: Path) -> None:
@@ -145,8 +142,7 @@ def test_embeddings_that_are_not_what_was_asked_for_are_refused(name: str, tmp_p
 
 def contributed(change_into: Path, base: Path) -> tuple[PluginSandbox, PluginData]:
     boxes = PluginSandbox(base, change_into / "scratch", LIMITS)
-    folder = change_into / "neuco_methods/plain"
-    return boxes, PluginData(Touched("neuco_methods", "plain", "added"), folder, change_into / "made")
+    return boxes, plugin_data(at=change_into / "neuco_methods/plain")
 
 
 def test_an_encoder_in_its_sandbox_writes_no_result_but_its_own(upstream: Upstream, tmp_path: Path) -> None:
@@ -197,7 +193,7 @@ def test_contributed_tests_count_only_if_they_ran_and_passed(
 ) -> None:
     if counts:
         (tmp_path / "tests.xml").write_text(XML.format(*counts))
-    verdict, detail, _ = test_results(Ran(status, 0, "E  assert no"), tmp_path)
+    verdict, detail, _ = outcome_of_tests(Ran(status, 0, "E  assert no"), tmp_path)
     assert (verdict, message in detail) == ("failed" if message else "ok", True), detail
 
 

@@ -8,12 +8,11 @@ from typing import Any
 
 import pytest
 
-from ci.changed import Touched
 from ci.comment import render
 from ci.describe import CATALOG
 from ci.extract import make_cubes
 from ci.judge import Judge
-from ci.plugin_sandbox import OVER, PluginData, PluginSandbox
+from ci.plugin_sandbox import OVER, PluginSandbox
 from ci.report import Report, parse
 from ci.sandbox import Limits
 from ci.score import AFTER_MERGE, Scores, report_cells
@@ -32,13 +31,13 @@ from tests.ci.helpers import (
     git,
     method,
     need_bubblewrap,
+    plugin_data,
     task,
     with_encode,
     write_file,
 )
 from tests.ci.test_real_case import VARIABLE
 from tests.ci.test_report import record as record_text
-from tests.ci.test_rules import plugin as described
 
 LABELS = dict(line.split(",")[:2] for line in (ROOT / "neuco_tasks/digits/labels.csv").read_text().split("\n")[1:-1])
 
@@ -202,12 +201,6 @@ def test_a_folder_without_an_init_fails_before_anything_is_run(upstream: Upstrea
 TASK, METHOD = load_task("clouds"), load_method("random")
 
 
-def plugin(spec: Any) -> PluginData:
-    made = described(spec)
-    tree = "neuco_tasks" if spec is TASK else "neuco_methods"
-    return PluginData(Touched(tree, spec.id, "added"), Path(), Path(), rows=made.rows)
-
-
 def record(method: str, task: str, status: str) -> Record:
     """A record with a score, or with the reason why it has none."""
     more: dict[str, Any] = {}
@@ -225,7 +218,7 @@ def cell(method: str, task: str, state: str) -> dict[str, str]:
 def judged(
     spec: Any, *records: Record, foreign: Any = (), unscored: Any = (), missing: Any = ()
 ) -> list[tuple[str, str]]:
-    subject = plugin(spec)
+    subject = plugin_data(spec, folder=f"neuco_{'tasks' if spec is TASK else 'methods'}/{spec.id}")
     report_cells(subject, Scores(unscored=list(unscored), foreign=list(foreign)), records, dict(missing))
     return [(finding.check, finding.status) for finding in subject.findings]
 

@@ -8,13 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from ci.changed import Touched
 from ci.describe import describe
 from ci.extract import array_header, make_cubes, read_array
-from ci.plugin_sandbox import PluginData, PluginSandbox
+from ci.plugin_sandbox import PluginSandbox
 from ci.report import parse
 from ci.sandbox import Limits
-from tests.ci.helpers import Upstream, ci, need_bubblewrap
+from tests.ci.helpers import Upstream, ci, need_bubblewrap, plugin_data
 from tests.ci.hugging_face import HuggingFace
 from tests.command import neuco_here
 from tests.contract.helpers import quick_neuco
@@ -76,7 +75,7 @@ def test_published_images_are_fetched_outside_and_read_inside(
         address = "hf://datasets/somebody/set@main/plots.zip"
         made = neuco_here("new", "dataset", "far", "--images", address, *WORDS, "--into", tmp_path)
         assert made.code == 0, made.err
-        plugin = PluginData(Touched("neuco_tasks", "far", "added"), tmp_path / "neuco_tasks/far", tmp_path / "made")
+        plugin = plugin_data(folder="neuco_tasks/far", at=tmp_path / "neuco_tasks/far")
         boxes = PluginSandbox(upstream.base, tmp_path / "scratch", Limits())
         describe(boxes, plugin)
         (dataset,) = plugin.datasets

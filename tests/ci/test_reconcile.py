@@ -15,7 +15,6 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from ci.changed import Touched
 from ci.describe import CATALOG
 from ci.plugin_sandbox import PluginData
 from ci.reconcile import compared, lost_methods, lost_records, registered, withdrawable
@@ -23,8 +22,8 @@ from neuco_core.boards.store import board_path
 from neuco_core.errors import DataError
 from neuco_core.records.model import Record, summary
 from neuco_core.records.store import read_all, write_records
-from neuco_core.specs import Method, Remote, Suite, to_json
-from tests.ci.helpers import ROOT, WHO, Upstream, both, ci, edit, git, method, remove, task, write_file
+from neuco_core.specs import Method, Suite
+from tests.ci.helpers import ROOT, WHO, Upstream, both, ci, edit, git, method, plugin_data, remove, task, write_file
 from tests.contract.helpers import METHOD
 
 METHODS = {"averaging", "averaging_notebook", "random"}
@@ -203,10 +202,8 @@ def better(record: Record) -> Record:
     return msgspec.structs.replace(record, per_split=splits, mean=mean, std=std, q=q, metrics={})
 
 
-def plugin(name: str, *ids: str) -> PluginData:
-    files = {"digits": Remote("https://example.org/x", sha256="0" * 64)}
-    rows = [{"noun": "method", "spec": to_json(Method(id=spec, files=files))} for spec in ids]
-    return PluginData(Touched("neuco_methods", name, "kept"), Path(), Path(), rows=rows)
+def plugin(name: str, spec: str) -> PluginData:
+    return plugin_data(Method(id=spec, encoder=object), folder=f"neuco_methods/{name}")
 
 
 @pytest.mark.parametrize("name", ["averaging_notebook", "averaging-notebook"])

@@ -20,7 +20,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from ci.__main__ import say
 from ci.comment import LONGEST, MARK, plain, render, summary, text
 from ci.github import unpack
 from ci.report import LARGEST, PluginReport, Report, parse
@@ -139,7 +138,7 @@ def test_a_good_report_is_taken(registry: Path) -> None:
 
 
 @pytest.mark.parametrize("message", HOSTILE)
-def test_hostile_words_are_shown_as_words(message: str, registry: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_hostile_words_are_shown_as_words(message: str, registry: Path) -> None:
     finding = dict.fromkeys(FINDING, message) | {"detail": message or "x", "status": "failed"}
     plugin = {**PLUGIN, "findings": [finding]}
     # Characters that steer a terminal are refused in records; the rest of the message must do no harm.
@@ -150,13 +149,6 @@ def test_hostile_words_are_shown_as_words(message: str, registry: Path, capsys: 
     lines = summary(parsed).splitlines()
     assert len(lines) == 3
     assert all(line.isprintable() for line in lines)
-    say(summary(parsed))
-    commands_of_no_log(capsys.readouterr().out)
-
-
-def commands_of_no_log(printed: str) -> None:
-    """A runner takes ``::`` at the start of a line and ``##[`` anywhere for a command."""
-    assert not re.search(r"^\s*::|##\[", printed, re.MULTILINE)
 
 
 BAD: dict[str, Any] = {

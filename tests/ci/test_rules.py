@@ -15,13 +15,12 @@ from ci.changed import Changes, Touched
 from ci.plugin_sandbox import PluginData
 from ci.report import MOST_FINDINGS, cut
 from ci.rules import MOST_PLUGINS, changed_suites, check_pins, check_suites, compare_ids, general, removed, unwritten
-from ci.stub_tree import FUNCTIONS
 from neuco_core.contract.contract import Finding
 from neuco_core.contract.scaffold import CAVEATS
 from neuco_core.plugins.catalog import load_method, load_task
 from neuco_core.records.store import read_all
-from neuco_core.specs import Dataset, Method, Suite, Task, to_json
-from tests.ci.helpers import ROOT, write_file
+from neuco_core.specs import Dataset, Method, Suite, Task
+from tests.ci.helpers import ROOT, plugin_data, write_file
 from tests.ci.hugging_face import HuggingFace
 from tests.ci.test_real_case import HOME, LABELS, REPOSITORY, SUITE, files_of_the_hub, sha256
 from tests.fetch.helpers import own_settings
@@ -31,11 +30,7 @@ SUITE_PATH = "registry/suites/real.toml"
 
 
 def plugin(*specs: Dataset | Task | Method) -> PluginData:
-    rows = []
-    for spec in specs:
-        fields = {key: bool(value) if key in FUNCTIONS else value for key, value in to_json(spec).items()}
-        rows.append({"noun": type(spec).__name__.lower(), "spec": fields, "code": "x"})
-    return PluginData(Touched("neuco_tasks", "main", "kept"), Path(), Path(), rows=rows)
+    return plugin_data(*specs, folder="neuco_tasks/main", how="kept")
 
 
 MAIN = [plugin(*map(load_task, LABELS)), plugin(load_method("averaging"), load_method("random"))]
@@ -136,8 +131,7 @@ def test_a_suite_that_goes_is_named(trees: tuple[Path, Path]) -> None:
 
 
 def datasets(name: str, *ids: str, how: str = "kept") -> PluginData:
-    made = plugin(*(Dataset(id=spec) for spec in ids))
-    return PluginData(Touched("neuco_tasks", name, how), Path(), Path(), rows=made.rows)
+    return plugin_data(*(Dataset(id=spec) for spec in ids), folder=f"neuco_tasks/{name}", how=how)
 
 
 LAND = datasets("land", "land_cover")
@@ -258,7 +252,7 @@ def test_a_suite_compares_tasks_that_are_there(line: str, message: str, tmp_path
 
 @pytest.mark.parametrize("noun", CAVEATS)
 def test_a_card_that_nobody_wrote_fails(noun: str, tmp_path: Path) -> None:
-    plugin = PluginData(Touched("neuco_tasks", "plots", "added"), tmp_path, tmp_path)
+    plugin = plugin_data(at=tmp_path)
     (tmp_path / "README.md").write_text("# plots\n\nFor a test.\n")
     assert list(unwritten(plugin)) == []
     (tmp_path / "README.md").write_text(f"# plots\n\n{CAVEATS[noun]}\n")
