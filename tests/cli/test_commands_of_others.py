@@ -98,12 +98,3 @@ def test_a_malformed_list_of_entry_points_is_reported_and_hurts_nobody(tmp_path:
     assert "biomass_mean" in {task["id"] for task in tasks.json}
     listed = quick_neuco(tmp_path, "plugins").err
     assert listed.startswith(f"broken: rotten-1.0 ({bad}): its entry points cannot be read")
-
-
-def test_two_packages_with_one_command_are_refused_by_name(tmp_path: Path) -> None:
-    command_package(tmp_path, "acme", SOIL)
-    command_package(tmp_path, "umbra", SOIL)
-    done = quick_neuco(tmp_path, "soil")
-    assert done.code == 5
-    assert "acme" in done.err
-    assert "umbra" in done.err

@@ -74,25 +74,6 @@ def test_a_file_is_not_overwritten_unless_told() -> None:
     assert len(read_embeddings(Path("a.csv")).ids) == 1797
 
 
-@pytest.mark.parametrize(
-    ("args", "code", "words"),
-    [
-        (("--method", "mosaik", "--dataset", "digits", "--out", "a.csv"), 3, "Did you mean 'mosaiks'"),
-        (("--method", "mosaiks", "--dataset", "digit", "--out", "a.csv"), 3, "Did you mean 'digits'"),
-        (("--method", "random", "--dataset", "digits", "--out", "a.xlsx"), 2, ".csv, .parquet, .npz, got .xlsx"),
-        (("--method", "random", "--dataset", "digits", "--out", "no/a.csv"), 2, "no: no such folder"),
-        (("--method", "random", "--dataset", "digits", "--out", "a.csv", "--param", "dim"), 2, "NAME=VALUE"),
-        (("--method", "random", "--dataset", "digits", "--out", "a.csv", "--param", "x=1"), 2, "it has: dim, seed"),
-        (("--method", "challenge_404", "--dataset", "digits", "--out", "a.csv"), 4, "has no embeddings of dataset"),
-    ],
-)
-def test_wrong_uses_are_one_line(args: tuple[str, ...], code: int, words: str) -> None:
-    got, line = failing("embed", *args)
-    assert got == code
-    assert words in line
-    assert not list(Path().rglob("*.npz"))
-
-
 @pytest.mark.extensions  # which makes the method
 def test_a_method_for_thirteen_bands_says_so_before_it_asks_for_a_package() -> None:
     args = ("embed", "--method", "torchgeo_resnet18_moco", "--dataset", "olinda", "--out", "a.csv")

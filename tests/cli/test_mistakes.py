@@ -73,6 +73,8 @@ MISTAKES = {
     FILE + "mine.csv --name averaging": (2, "there is a method 'averaging' already. Choose another --name"),
     # Other commands.
     "scor": (2, "No such command 'scor'. Did you mean 'score'"),
+    "qqq": (2, "No such command 'qqq'."),
+    "tasks --suite nonsense": (3, "no suite 'nonsense'"),
     "leaderboard shaw": (2, "No such command 'shaw'. Did you mean 'show'?"),
     "data lss": (2, "No such command 'lss'. Did you mean 'ls'?"),
     "show olinda_see_level": (3, "Did you mean 'olinda_sea_level'"),
@@ -86,6 +88,10 @@ MISTAKES = {
         2,
         "no parameter colour; it has: bands",
     ),
+    "embed --method averaging --dataset digit --out x.npz": (3, "Did you mean 'digits'"),
+    "embed --method averaging --dataset digits --out no/x.npz": (2, "no: no such folder"),
+    "embed --method random --dataset digits --out x.npz --param dim": (2, "expected NAME=VALUE"),
+    "embed --method challenge_404 --dataset digits --out x.npz": (4, "has no embeddings of dataset"),
     "leaderboard show olind": (3, "no board 'olind'. Did you mean 'olinda'"),
     "leaderboard show": (2, "name one board; got none. See `neuco leaderboard list`"),
     "leaderboard show olinda --with suffix.csv": (
@@ -154,6 +160,7 @@ def test_a_mistake_is_told_with_the_way_out(line: str, folder: Path, monkeypatch
     monkeypatch.chdir(folder)
     done = neuco_here(*shlex.split(line))
     assert (done.code, "Traceback" in done.err) == (code, False), done.err
+    assert not done.out or code == 1  # then it has run, and what has no score is listed
     assert code in EXIT_CODES
     position = 0
     for part in words.format(id=load_task("olinda_sea_level").labels().ids[0]).split("…"):

@@ -162,15 +162,6 @@ def test_every_block_runs_and_prints_what_the_page_shows(
     see(names)
 
 
-WITH_LINKS = [*sorted(DOCS.glob("*.md")), DOCS.parent / "README.md", DOCS.parent / "CONTRIBUTING.md"]
-
-
-@pytest.mark.parametrize("path", WITH_LINKS, ids=lambda path: path.name)
-def test_links_lead_somewhere(path: Path) -> None:
-    links = re.findall(r"\]\(([^)#]+?)(?:#[^)]*)?\)", path.read_text(encoding="utf-8"))
-    assert [link for link in links if not link.startswith("https://") and not (path.parent / link).exists()] == []
-
-
 def test_every_data_command_setting_and_exit_code_is_documented(root: Path) -> None:
     text = page("data")
     run = [step.command for step in console.steps(text) if not step.python]
