@@ -10,8 +10,11 @@ from typing import Any
 
 from click.testing import CliRunner, Result
 
+from neuco_core.boards.published import Published
 from neuco_extensions.geobench.command import geobench
 from neuco_extensions.geobench.facts import CAPABILITIES, COLUMNS, DATASETS, INFO, TABLE
+from neuco_extensions.geobench.published import of_submissions
+from neuco_extensions.geobench.submission import GeobenchSubmission, list_submissions
 
 Rows = list[dict[str, str]]
 Info = dict[str, Any]
@@ -56,7 +59,11 @@ def good_info() -> Info:
     }
 
 
-def write(folder: Path, rows: Rows, info: object, columns: tuple[str, ...] = tuple(COLUMNS)) -> Path:
+def write(
+    folder: Path, rows: Rows | None = None, info: object = None, columns: tuple[str, ...] = tuple(COLUMNS)
+) -> Path:
+    """A folder as the leaderboard takes it; without faults unless told otherwise."""
+    rows, info = good_rows() if rows is None else rows, good_info() if info is None else info
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / TABLE).open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, columns, extrasaction="ignore", lineterminator="\n")
@@ -81,6 +88,13 @@ def renamed(name: str, display: str = "Mine") -> Callable[[Rows, Info], None]:
         info["New model info"] = [{"model_display_name": display, "model_size": "1M", "unique_backbone_key": name}]
 
     return spoil
+
+
+def board_of(registry: Path, *submissions: GeobenchSubmission) -> Published:
+    """The board of a registry with further submissions."""
+    board = of_submissions([*list_submissions(registry), *submissions])
+    assert board is not None
+    return board
 
 
 def run(*words: object) -> Result:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -19,9 +20,9 @@ from neuco_core.site.board_page import board_page
 from neuco_core.site.page_data import from_suite
 from neuco_extensions.geobench.facts import CAPABILITIES, DATASETS
 from neuco_extensions.geobench.published import of_submissions, parameters, row_id
-from neuco_extensions.geobench.submission import RUNS, from_folder, list_submissions, write_submission
+from neuco_extensions.geobench.submission import RUNS, from_folder, write_submission
 from tests.boards.helpers import real_record
-from tests.geobench.parts import good_info, good_rows, renamed, run, spoiled, write
+from tests.geobench.parts import board_of, good_rows, renamed, run, spoiled, write
 
 OFFICIAL = json.loads((Path(__file__).parent / "official.json").read_text(encoding="utf-8"))
 
@@ -61,7 +62,7 @@ def test_the_real_board(board: Board) -> None:
     assert sorted(lacking.lacks) == ["everwatch", "nzcattle", "pastis_r", "substation"]
 
 
-def test_cells_are_raw_and_normalised(board: Board) -> None:
+def test_published_numbers_stand_beside_ours(board: Board) -> None:
     for name in ("114be1f0", "2ce4a907"):
         for backbone, cells in OFFICIAL[name]["raw"].items():
             (row,) = (row for row in board.rows if row.method == row_id(name, backbone))
@@ -69,14 +70,9 @@ def test_cells_are_raw_and_normalised(board: Board) -> None:
                 assert row.cells[dataset].values["score"] == pytest.approx(value, abs=1e-9)
                 normalised = OFFICIAL[name]["normalised"][backbone][dataset][0]
                 assert row.cells[dataset].values["iqm"] == pytest.approx(normalised, abs=1e-4)
-
-
-def test_published_numbers_stand_beside_ours(board: Board) -> None:
-    for method, (official, error, ours, own_error) in section(board, "Core as published and here").items():
+    for method, (official, error, *_) in section(board, "Core as published and here").items():
         backbone, _, name = method.rpartition("-")
         assert [official, error] == OFFICIAL[name]["capabilities"][backbone]["Core"]
-        assert own_error == pytest.approx(10 * error, rel=0.35)  # type: ignore[operator]
-        assert abs(ours - official) < 4 * error  # type: ignore[operator]
 
 
 def test_runs_that_were_submitted_twice_cancel(board: Board) -> None:
@@ -123,9 +119,7 @@ def test_a_new_submission_moves_nobody(committed_registry: Path, tmp_path: Path,
     rows = good_rows()
     for row in rows:
         row["test metric"] = str(float(row["test metric"]) + 0.3)
-    new = from_folder(write(tmp_path, rows, good_info()), "new")
-    published = of_submissions([*list_submissions(committed_registry), new])
-    assert published is not None
+    published = board_of(committed_registry, from_folder(write(tmp_path, rows), "new"))
     longer = published.board()
     before = {row.method: row for row in board.rows}
     assert set(longer.ranks) == set(board.ranks)  # it lacks Core
@@ -159,10 +153,7 @@ def test_filters_and_options_that_cannot_be(item: Published, board: Board) -> No
 
 def test_runs_that_do_not_vary_take_nobodys_interval(committed_registry: Path, tmp_path: Path) -> None:
     rows = [row | {"test metric": "0.5"} for row in good_rows(tuple(DATASETS)) if row["backbone"] == "resnet50"]
-    mine = from_folder(write(tmp_path, rows, good_info()), "mine")
-    published = of_submissions([*list_submissions(committed_registry), mine])
-    assert published is not None
-    board = published.board({"replicates": 200})
+    board = board_of(committed_registry, from_folder(write(tmp_path, rows), "mine")).board({"replicates": 200})
     assert {row.method for row in board.ranked if "rank" not in row.intervals} == {"resnet50-mine"}
     assert "No interval, since the runs do not vary: resnet50-mine" in board.notes
     assert len(board.ranked) == 18
@@ -179,12 +170,10 @@ def test_rows_of_one_name_are_refused(tmp_path: Path) -> None:
 
 def test_facts_are_no_formulas_in_the_file_of_a_board(tmp_path: Path) -> None:
     """What lies in the registry of somebody else may not have been checked here."""
-    own = from_folder(write(tmp_path / "in", good_rows(), good_info()), "mine")
+    own = from_folder(write(tmp_path / "in"), "mine")
     path = write_submission(tmp_path / "registry", own) / RUNS
     path.write_text(path.read_text().replace(",UNet,", ",=1+2,"))
-    published = of_submissions(list_submissions(tmp_path / "registry"))
-    assert published is not None
-    text = to_csv(grid(published.board({"by": "classification"})))
+    text = to_csv(grid(board_of(tmp_path / "registry").board({"by": "classification"})))
     assert ",'=1+2," in text
     assert ",=1+2," not in text
 
@@ -198,8 +187,8 @@ def test_sizes_as_people_write_them() -> None:
 
 def test_the_command_and_where_a_folder_would_stand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NEUCO_REGISTRY", str(tmp_path / "registry"))
-    write_submission(tmp_path / "registry", from_folder(write(tmp_path / "a", good_rows(), good_info()), "theirs"))
-    shown = run("board", "--capability", "class", "--with", write(tmp_path / "mine", good_rows(), good_info())).output
+    write_submission(tmp_path / "registry", from_folder(write(tmp_path / "a"), "theirs"))
+    shown = run("board", "--capability", "class", "--with", write(tmp_path / "mine")).output
     assert "Resnet50-ImageNet · yours-1" in shown
     assert "Resnet50-ImageNet · theirs" in shown
     assert "Ranking: Classification" in shown
@@ -259,9 +248,8 @@ def test_a_suite_is_shown_by_another_kind(registry: Path) -> None:
 
     board = json.loads(shown("--kind", "geobench", "--by", "water", "--json").output)
     assert board["kind"] == "geobench"
-    assert board["rule"].startswith("water: ")
-    assert "scores as they are" in board["rule"]
-    (first, second) = sorted(board["rows"], key=lambda row: row["rank"])
+    assert re.match("water: .*scores as they are", board["rule"])
+    first, second = sorted(board["rows"], key=lambda row: row["rank"])
     assert (first["method"], second["method"]) == ("pca", "mosaiks")
     assert first["values"]["overall"] == pytest.approx(0.65, abs=0.002)  # of 0.6 and 0.7
     assert json.loads(shown("--json").output)["kind"] == "neuco"

@@ -14,9 +14,8 @@ from msgspec import structs
 from neuco_core.site.page_data import from_published
 from neuco_core.site.write import write_site
 from neuco_extensions.geobench.facts import CAPABILITIES, DATASETS
-from neuco_extensions.geobench.published import of_submissions
-from neuco_extensions.geobench.submission import Model, from_folder, list_submissions
-from tests.geobench.parts import good_info, good_rows, write
+from neuco_extensions.geobench.submission import Model, from_folder
+from tests.geobench.parts import board_of, good_info, good_rows, write
 from tests.site.conftest import Reader, reading
 from tests.site.test_browser import column, header, shown
 
@@ -37,8 +36,7 @@ def board_site(tmp_path_factory: pytest.TempPathFactory, committed_registry: Pat
     mine = from_folder(write(folder / "in", rows, info), "mine", title=EVIL, source="javascript:alert(5)")
     # Such a name is refused at the gate; the page must not rely on that.
     named = structs.replace(mine.about, models={"evil_net": Model(EVIL, "7M")})
-    published = of_submissions([*list_submissions(committed_registry), replace(mine, about=named)])
-    assert published is not None
+    published = board_of(committed_registry, replace(mine, about=named))
     quick = structs.replace(published, options={**published.options, "replicates": 200})
     write_site([from_published(quick)], folder / "out")
     return folder / "out"

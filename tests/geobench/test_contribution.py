@@ -17,7 +17,7 @@ from neuco_core.cli.check import check
 from neuco_extensions.geobench.submission import ABOUT, RUNS, from_folder, write_submission
 from tests.ci.going_live import copy_project
 from tests.ci.helpers import git
-from tests.geobench.parts import good_info, good_rows, write
+from tests.geobench.parts import write
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def trees(committed_registry: Path, tmp_path: Path) -> tuple[Path, Path]:
 
 
 def submit(tree: Path, folder: Path) -> None:
-    submission = from_folder(write(folder, good_rows(), good_info()), "new", source="a trial")
+    submission = from_folder(write(folder), "new", source="a trial")
     write_submission(tree / "registry", submission)
 
 

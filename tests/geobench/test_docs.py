@@ -16,7 +16,7 @@ from neuco_extensions.geobench.iqm import GEOBENCH, OURS
 from neuco_extensions.geobench.search import INNER, SHARE, TEST_SIZE
 from tests import console
 from tests.fetch.helpers import own_settings
-from tests.geobench.parts import good_info, good_rows, spoiled, write
+from tests.geobench.parts import spoiled, write
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +34,7 @@ def test_every_command_prints_what_the_page_shows(
     shutil.copytree(committed_registry / "geobench", tmp_path / "registry/geobench")
     shutil.copytree(committed_registry / "suites", tmp_path / "registry/suites")
     monkeypatch.setenv("NEUCO_REGISTRY", str(tmp_path / "registry"))
-    write(tmp_path / "mine", good_rows(), good_info())
+    write(tmp_path / "mine")
 
     def spoil(rows: list[dict[str, str]], info: dict[str, object]) -> None:
         rows[0]["lr"] = "0,0003"

@@ -22,7 +22,7 @@ from neuco_extensions.geobench.submission import (
     write_submission,
 )
 from neuco_extensions.geobench.validate import validate
-from tests.geobench.parts import good_info, good_rows, run, spoiled, write
+from tests.geobench.parts import run, spoiled, write
 
 
 @pytest.mark.parametrize("name", ["114be1f0", "2ce4a907"])
@@ -57,7 +57,7 @@ def test_any_submission_comes_back(
     tmp_path_factory: pytest.TempPathFactory, scores: list[float], lr: float, notes: str, patience: int, title: str
 ) -> None:
     folder = tmp_path_factory.mktemp("any")
-    plain = from_folder(write(folder / "first", good_rows(), good_info()), "trial")
+    plain = from_folder(write(folder / "first"), "trial")
     runs = tuple(replace(own, scores=tuple(scores), lr=lr, early_stop_patience=patience) for own in plain.runs)
     runs = tuple(replace(own, backbone=own.backbone.replace("resnet50", "mine")) for own in runs)
     models = {"mine": Model(title, "3M"), "terramind_v1_base": plain.about.models["terramind_v1_base"]}
@@ -76,7 +76,7 @@ def test_import_refuses_faults_and_names_that_are_taken(tmp_path: Path, monkeypa
     bad = spoiled(tmp_path / "bad", lambda rows, info: rows.pop())
     with pytest.raises(DataError, match=r"1 fault: .*4 runs instead of 5.*neuco geobench validate"):
         run("import", bad)
-    good = write(tmp_path / "My Trial", good_rows(), good_info())
+    good = write(tmp_path / "My Trial")
     text = (good / TABLE).read_text().replace("\n", ",x\n").replace(",x\n", ",more\n", 1)
     (good / TABLE).write_text(text)
     said = run("import", good).output
@@ -109,7 +109,7 @@ def test_import_refuses_faults_and_names_that_are_taken(tmp_path: Path, monkeypa
     ],
 )
 def test_a_damaged_file_is_refused(tmp_path: Path, old: str, new: str, words: str) -> None:
-    folder = write_submission(tmp_path, from_folder(write(tmp_path / "a", good_rows(), good_info()), "trial"))
+    folder = write_submission(tmp_path, from_folder(write(tmp_path / "a"), "trial"))
     text = (folder / RUNS).read_text()
     (folder / RUNS).write_text(text.replace(old, new, 1))
     with pytest.raises(DataError, match=words):

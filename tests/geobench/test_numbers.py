@@ -99,6 +99,8 @@ def test_the_error_is_the_spread_of_the_resamples() -> None:
     assert ours.value == pytest.approx(0.3, abs=0.001)
     assert ours.low < ours.value - 2 * ours.error
     assert ours.freedom == pytest.approx(4)
+    ours = score([[0.5] * 5, [0.5] * 5])  # no spread is no error
+    assert (ours.value, ours.error, ours.low, ours.high) == (0.5, 0.0, 0.5, 0.5)
 
 
 def test_a_dataset_that_is_cut_off_adds_nothing_to_the_error() -> None:
@@ -108,11 +110,6 @@ def test_a_dataset_that_is_cut_off_adds_nothing_to_the_error() -> None:
     assert with_wild.error < 3 * without.error
     mean = score(steady + wild, pooled=False)
     assert mean.error > 30 * without.error
-
-
-def test_no_spread_is_no_error() -> None:
-    ours = score([[0.5] * 5, [0.5] * 5])
-    assert (ours.value, ours.error, ours.low, ours.high) == (0.5, 0.0, 0.5, 0.5)
 
 
 @pytest.mark.slow

@@ -37,17 +37,19 @@ TASKS = ("olinda_elevation_mean", "olinda_sea_level")
 TRIALS = 8  # the first five are drawn at random, the others depend on what was found
 
 
-def arguments(out: Path, *more: object) -> list[str]:
-    given = ["--method", ",".join(METHODS), "--task", ",".join(TASKS), "--trials", TRIALS, "--out", out, *more]
-    return list(map(str, given))
+PLAN = TuningPlan(load_protocol("neuco-strict"), trials=3, repeats=2)
+
+
+def arguments(out: Path) -> list[str]:
+    return ["--method", ",".join(METHODS), "--task", ",".join(TASKS), "--trials", str(TRIALS), "--out", str(out)]
 
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two methods on two tasks, without an interruption."""
     out = tmp_path_factory.mktemp("whole")
-    said = run("tune", *arguments(out)).output
-    assert f"{TRIALS} trials inside the training part, 5 seeds on the test part" in said
+    printed = run("tune", *arguments(out)).output
+    assert f"{TRIALS} trials inside the training part, 5 seeds on the test part" in printed
     return out
 
 
@@ -55,23 +57,22 @@ def files(out: Path) -> dict[str, bytes]:
     return {str(path.relative_to(out)): path.read_bytes() for path in sorted(out.rglob("*.json"))}
 
 
-def trials_in(path: Path) -> int:
-    run = read_tuned(path)
-    return len(run.trials) if run else 0
-
-
 def test_a_killed_search_goes_on_and_ends_the_same(whole: Path, tmp_path: Path) -> None:
-    out, half = tmp_path / "out", tmp_path / f"out/pca/{TASKS[0]}.json"
+    def trials() -> int:
+        begun = read_tuned(out / f"pca/{TASKS[0]}.json")
+        return len(begun.trials) if begun else 0
+
+    out = tmp_path / "out"
     code = f"import sys; from neuco_core.cli import main; main(['geobench', 'tune', *{arguments(out)!r}])"
     process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    while process.poll() is None and trials_in(half) < 3:
+    while process.poll() is None and trials() < 3:
         time.sleep(0.01)
     assert process.poll() is None, process.communicate()[0]
     os.kill(process.pid, signal.SIGKILL)
     process.communicate()
     left = files(out)
     assert 0 < len(left) < len(files(whole))  # and the last one is not complete
-    assert trials_in(half) < TRIALS
+    assert trials() < TRIALS
     run("tune", *arguments(out))
     assert files(out) == files(whole)
     assert left[f"averaging/{TASKS[0]}.json"] == files(whole)[f"averaging/{TASKS[0]}.json"]
@@ -102,8 +103,7 @@ def test_one_that_fails_on_an_engine_does_not_stop_the_others(tmp_path: Path) ->
             yield second, WorkerSteps().do(second)
 
     pairs = [(load_method("averaging"), load_task(task)) for task in TASKS]
-    plan = TuningPlan(load_protocol("neuco-strict"), trials=1, repeats=2)
-    tuned = tune_on(Engine(), pairs, plan, tmp_path)
+    tuned = tune_on(Engine(), pairs, replace(PLAN, trials=1), tmp_path)
     assert next(tuned).task == TASKS[1]
     with pytest.raises(ScoreError, match=r"1 pair could not be tuned: averaging on olinda_elevation_mean.*too large"):
         next(tuned)
@@ -126,22 +126,19 @@ def parts() -> tuple[Embeddings, Labels]:
 
 
 def tuned(parts: tuple[Embeddings, Labels], begun: TuningRun | None = None, **changes: Any) -> TuningRun:
-    plan = TuningPlan(load_protocol("neuco-strict"), **{"trials": 3, "repeats": 2, **changes})
-    return tune("averaging", load_task(TASKS[0]), *parts, plan, begun)
+    return tune("averaging", load_task(TASKS[0]), *parts, replace(PLAN, **changes), begun)
 
 
 def test_test_rows_have_no_say_in_the_search(parts: tuple[Embeddings, Labels]) -> None:
     """Labels and embeddings of the test part are replaced by nonsense: every trial is the same, to the last bit."""
     embeddings, labels = parts
-    plan = TuningPlan(load_protocol("neuco-strict"))
-    test = divide(embeddings, labels, plan).test
+    test = divide(embeddings, labels, PLAN).test
     assert 0.15 < len(test) / len(labels.ids) < 0.25
     inside = np.array([name in test for name in labels.ids])
     wrong = replace(labels, values=np.where(inside, -1000 * labels.values, labels.values), sha256="other")
     rows = np.array([name in test for name in embeddings.ids])
     values = np.where(rows[:, None], np.float32(1e4), embeddings.values)
-    before = tuned(parts)
-    after = tuned((make_embeddings(embeddings.ids, values), wrong))
+    before, after = tuned(parts), tuned((make_embeddings(embeddings.ids, values), wrong))
     assert before.trials == after.trials
     assert before.repeats != after.repeats
 
@@ -161,15 +158,13 @@ def test_parts_share_no_sample_and_no_group(parts: tuple[Embeddings, Labels]) ->
     embeddings, labels = parts
     names = np.array([str(i % 30) for i in range(len(labels.ids))])
     grouped = replace(labels, groups=names, splitter="group")
-    divided = divide(embeddings, grouped, TuningPlan(load_protocol("neuco-strict")))
+    divided = divide(embeddings, grouped, PLAN)
     assert not set(divided.train) & divided.test
     group = dict(zip(labels.ids, names, strict=True))
     assert not {group[name] for name in divided.train} & {group[name] for name in divided.test}
     assert divided.searched[1].splitter == "group"
     named = np.where(np.arange(len(labels.ids)) % 4 == 0, "test", "train")
-    fixed = divide(
-        embeddings, replace(labels, split=named, splitter="fixed"), TuningPlan(load_protocol("neuco-strict"))
-    )
+    fixed = divide(embeddings, replace(labels, split=named, splitter="fixed"), PLAN)
     assert fixed.test == {name for name, part in zip(labels.ids, named, strict=True) if part == "test"}
     assert (fixed.searched[1].split, fixed.searched[1].splitter) == (None, "")
 
@@ -194,8 +189,7 @@ def test_what_cannot_be_tuned_and_an_error_is_made_small(parts: tuple[Embeddings
         TuningPlan(load_protocol("neuco-strict"), repeats=1)
     rules = TuningPlan(load_protocol("neuco-2025")).strict
     assert (rules.select, rules.scale_on) == ("last", "train")
-    task = replace(load_task(TASKS[0]), metric="mae")
-    tuned = tune("averaging", task, *parts, TuningPlan(load_protocol("neuco-strict"), trials=3, repeats=2))
+    tuned = tune("averaging", replace(load_task(TASKS[0]), metric="mae"), *parts, PLAN)
     assert tuned.best.value == min(trial.value for trial in tuned.trials)
 
 

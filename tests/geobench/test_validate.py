@@ -21,9 +21,9 @@ from neuco_core.errors import DataError
 from neuco_extensions.geobench.command import geobench
 from neuco_extensions.geobench.facts import COLUMNS, INFO, KEYS, TABLE, TEXT
 from neuco_extensions.geobench.folder import Fault
-from neuco_extensions.geobench.submission import from_folder, read_submission, to_folder
-from neuco_extensions.geobench.validate import validate
-from tests.geobench.parts import Info, Rows, good_info, good_rows, renamed, spoiled, write
+from neuco_extensions.geobench.submission import from_folder, list_submissions, to_folder
+from neuco_extensions.geobench.validate import NEW, TUNED, validate
+from tests.geobench.parts import Info, Rows, good_info, good_rows, renamed, run, spoiled, write
 
 HEAD = ",".join(COLUMNS)
 Spoil = Callable[[Rows, Info], object]
@@ -33,8 +33,9 @@ def cell(column: str, value: str, line: int = 2) -> Spoil:
     return lambda rows, info: rows[line - 2].__setitem__(column, value)
 
 
-def everywhere(column: str, value: str) -> Spoil:
-    return lambda rows, info: [row.__setitem__(column, value) for row in rows]
+def everywhere(column: str, value: str, **only: str) -> Spoil:
+    """In all rows, or in those that have these values."""
+    return lambda rows, info: [row.update({column: value}) for row in rows if only.items() <= row.items()]
 
 
 def key(name: str, value: object) -> Spoil:
@@ -63,14 +64,12 @@ SPOILED: dict[str, tuple[Spoil, str, str, bool, str]] = {
     "negative score": (cell("test metric", "-0.2"), "score", "test metric", False, "between 0 and 1"),
     "unknown metric": (everywhere("Metric", "accuracy_of_all"), "unknown", "Metric", False, "Known are"),
     "metric of another dataset": (
-        lambda rows, info: [row.update(Metric="RMSE") for row in rows if row["dataset"] == "so2sat"],
-        "metric", "Metric", False, "Score so2sat by Overall_Accuracy",
+        everywhere("Metric", "RMSE", dataset="so2sat"), "metric", "Metric", False, "Score so2sat by Overall_Accuracy",
     ),
-    "half tuned": (cell("frozen_or_full_ft", "half"), "tuning", "frozen_or_full_ft", True, "frozen or full_ft"),
-    "no tuning": (cell("frozen_or_full_ft", ""), "tuning", "frozen_or_full_ft", True, "frozen or full_ft"),
+    "half tuned": (cell(TUNED, "half"), "tuning", TUNED, True, "frozen or full_ft"),
+    "no tuning": (cell(TUNED, ""), "tuning", TUNED, True, "frozen or full_ft"),
     "frozen and full": (
-        lambda rows, info: [row.update(frozen_or_full_ft="full_ft") for row in rows if row["backbone"] == "resnet50"],
-        "mixed-tuning", "frozen_or_full_ft", False, "two folders",
+        everywhere(TUNED, "full_ft", backbone="resnet50"), "mixed-tuning", TUNED, False, "two folders",
     ),
     "four seeds": (lambda rows, info: rows.pop(), "seeds", "Seed", True, "more seeds"),
     "six seeds": (lambda rows, info: rows.append({**rows[-1], "Seed": "9"}), "seeds", "Seed", True, "Keep 5"),
@@ -86,16 +85,15 @@ SPOILED: dict[str, tuple[Spoil, str, str, bool, str]] = {
     ),
     "trials as a number": (key("Number of HPO trials", 16), "key-types", "Number of HPO trials", True, '"16"'),
     "trials in words": (key("Number of HPO trials", "many"), "trials", "Number of HPO trials", False, "digits"),
-    "model info is no list": (key("New model info", {}), "key-types", "New model info", True, "a list"),
-    "model without a key": (key("New model info", [{}]), "model-info", "New model info", True, "unique_backbone_key"),
-    "model is no object": (key("New model info", ["x"]), "model-info", "New model info", True, "{ … }"),
+    "model info is no list": (key(NEW, {}), "key-types", NEW, True, "a list"),
+    "model without a key": (key(NEW, [{}]), "model-info", NEW, True, "unique_backbone_key"),
+    "model is no object": (key(NEW, ["x"]), "model-info", NEW, True, "{ … }"),
     "size is a number": (
-        key("New model info", [{"model_display_name": "", "model_size": 3, "unique_backbone_key": ""}]),
-        "model-info", "New model info", False, "quotes",
+        key(NEW, [{"model_display_name": "", "model_size": 3, "unique_backbone_key": ""}]),
+        "model-info", NEW, False, "quotes",
     ),
     "unknown backbone": (
-        lambda rows, info: [row.update(backbone="mine") for row in rows if row["backbone"] == "resnet50"],
-        "new-model", "New model info", False, "unique_backbone_key 'mine'",
+        everywhere("backbone", "mine", backbone="resnet50"), "new-model", NEW, False, "unique_backbone_key 'mine'",
     ),
     "no key for the code": (
         lambda rows, info: info.__setitem__("Code Repository Link", info.pop("Code Repository Link ")),
@@ -116,7 +114,7 @@ def test_each_fails_for_its_own_reason(tmp_path: Path, name: str) -> None:
 
 
 def test_files(tmp_path: Path) -> None:
-    folder = write(tmp_path / "a", good_rows(), good_info())
+    folder = write(tmp_path / "a")
     (folder / "notes.txt").write_text("x")
     (fault,) = validate(folder)
     assert (fault.rule, fault.file, fault.official, fault.cure) == ("files", "notes.txt", True, "Remove notes.txt")
@@ -134,7 +132,7 @@ def test_files(tmp_path: Path) -> None:
 
 
 def test_a_row_of_another_length_and_columns_that_are_there_twice(tmp_path: Path) -> None:
-    folder = write(tmp_path, good_rows(), good_info())
+    folder = write(tmp_path)
     lines = (folder / TABLE).read_text().splitlines()
     (folder / TABLE).write_text("\n".join([*lines[:-1], lines[-1] + ",1"]) + "\n")
     assert ("fields", (len(lines),), True) in [(f.rule, f.rows, f.official) for f in validate(folder)]
@@ -189,7 +187,7 @@ def test_whatever_is_no_number_is_found_where_it_is(
 @settings(max_examples=40, deadline=None)
 @given(st.binary(max_size=200), st.sampled_from([TABLE, INFO]))
 def test_any_bytes_are_answered_with_faults(tmp_path_factory: pytest.TempPathFactory, data: bytes, name: str) -> None:
-    folder = write(tmp_path_factory.mktemp("bytes"), good_rows(), good_info())
+    folder = write(tmp_path_factory.mktemp("bytes"))
     (folder / name).write_bytes(data)
     faults = validate(folder)
     assert faults
@@ -260,20 +258,20 @@ def test_files_that_cannot_be_read_large_and_deep_ones(
     tmp_path: Path, name: str, text: str | bytes, words: str
 ) -> None:
     """Nothing here takes more than a moment; each would, with a list that is searched for each of its entries."""
-    folder = write(tmp_path, good_rows(), good_info())
+    folder = write(tmp_path)
     (folder / name).write_bytes(text if isinstance(text, bytes) else text.encode())
     assert words in "\n".join(map(str, validate(folder)))
 
 
 def test_a_file_of_any_size(tmp_path: Path) -> None:
-    folder = write(tmp_path, good_rows(), good_info())
+    folder = write(tmp_path)
     os.truncate(folder / TABLE, 10**10)  # a hole, no bytes on the disk
     assert "larger than 50000000 bytes" in "\n".join(map(str, validate(folder)))
 
 
 def test_what_spreadsheets_write_is_read(tmp_path: Path) -> None:
     """A mark of the byte order, lines that end with CR LF, and fields in quotes."""
-    folder = write(tmp_path, good_rows(), good_info())
+    folder = write(tmp_path)
     lines = (folder / TABLE).read_text().splitlines()
     quoted = ["\ufeff" + lines[0], *(",".join(f'"{cell}"' for cell in line.split(",")) for line in lines[1:])]
     (folder / TABLE).write_bytes("\r\n".join(quoted).encode())
@@ -284,7 +282,7 @@ def test_what_spreadsheets_write_is_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", [TABLE, INFO])
 def test_what_is_not_a_file(tmp_path: Path, name: str) -> None:
     """A link may lead to what is nobody's business; of a folder or a pipe nothing would be read, and nothing found."""
-    folder = write(tmp_path / "in", good_rows(), good_info())
+    folder = write(tmp_path / "in")
     real = (folder / name).rename(tmp_path / name)
     for make in (lambda path: path.symlink_to(real), Path.mkdir, os.mkfifo):
         make(folder / name)
@@ -295,10 +293,9 @@ def test_what_is_not_a_file(tmp_path: Path, name: str) -> None:
 
 
 def test_the_command(tmp_path: Path) -> None:
-    good = write(tmp_path / "good", good_rows(), good_info())
+    good = write(tmp_path / "good")
     (good / ".DS_Store").write_bytes(b"")  # overlooked there, too
-    done = CliRunner().invoke(geobench, ["validate", str(good)])
-    assert (done.exit_code, done.output) == (0, "no faults\n")
+    assert run("validate", good).output == "no faults\n"
     bad = spoiled(tmp_path / "bad", cell("Seed", "1"))
     done = CliRunner().invoke(geobench, ["validate", str(bad)])
     assert isinstance(done.exception, DataError)
@@ -306,7 +303,7 @@ def test_the_command(tmp_path: Path) -> None:
         f"duplicate: {TABLE}, column 'Seed', lines 2, 3: resnet50 on benv2 has a seed twice (found '1'). "
         "Keep one of the rows, and run another seed\n"
     )
-    assert CliRunner().invoke(geobench, ["validate", str(bad), "--official"]).exit_code == 0
+    assert run("validate", bad, "--official").exit_code == 0
 
 
 def test_the_same_under_the_pandas_of_another_environment(root: Path, committed_registry: Path, tmp_path: Path) -> None:
@@ -315,20 +312,16 @@ def test_the_same_under_the_pandas_of_another_environment(root: Path, committed_
     if python is None:
         # Justified: pandas 2 needs an environment of its own; a weekly job makes it.
         pytest.skip("no .venv-pandas2: run `make test-pandas2`")
-    folders = [
-        to_folder(read_submission(path), tmp_path / path.name) for path in (committed_registry / "geobench").iterdir()
-    ]
+    folders = [to_folder(one, tmp_path / one.about.id) for one in list_submissions(committed_registry)]
     folders.append(spoiled(tmp_path / "bad", everywhere("data_percentages", "100%")))
-    told = []
-    for one in (sys.executable, python):
-        code = (
-            "import sys, pandas; from pathlib import Path; from neuco_extensions.geobench.validate import validate;"
-            "print(pandas.__version__.split('.')[0]); print([list(map(str, validate(Path(p)))) for p in sys.argv[1:]])"
-        )
-        done = subprocess.run(
-            [one, "-c", code, *map(str, folders)], cwd=root, capture_output=True, text=True, check=True
-        )
-        told.append(done.stdout.splitlines())
-    assert [version for version, _ in told] == ["3", "2"]
-    assert told[0][1] == told[1][1]
-    assert told[0][1].startswith("[[], [], [")
+    code = (
+        "import sys, pandas; from pathlib import Path; from neuco_extensions.geobench.validate import validate;"
+        "print(pandas.__version__.split('.')[0]); print([list(map(str, validate(Path(p)))) for p in sys.argv[1:]])"
+    )
+    outputs = [
+        subprocess.run([program, "-c", code, *folders], cwd=root, capture_output=True, text=True, check=True).stdout
+        for program in (sys.executable, python)
+    ]
+    assert [text[:2] for text in outputs] == ["3\n", "2\n"]
+    assert outputs[0][2:] == outputs[1][2:]
+    assert outputs[0][2:].startswith("[[], [], [")
