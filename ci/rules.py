@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from ci.changed import Changes, Touched, suite_files
 from ci.plugin_sandbox import PINS, PluginData
 from ci.report import WAITING
+from neuco_core.boards.cells import Cell
 from neuco_core.boards.published import Published
 from neuco_core.contract.contract import Finding, Status, run_check
 from neuco_core.contract.scaffold import CAVEATS
@@ -29,6 +30,7 @@ MOST_PLUGINS = 100  # of one pull request; each is run in several sandboxes
 # By noun and id in any spelling: the ids as they are written, each with the folder of its plugin.
 Ids = Mapping[tuple[str, str], Sequence[tuple[str, str]]]
 PLAIN = "Add the files themselves, as plain source or as data"
+ASK = "If it is not yours, ask whose it is"
 FROZEN = "A suite is frozen: raise its version, or make a new suite"
 
 
@@ -124,7 +126,7 @@ def removed(
     names = [f"{row['noun']} {row['spec']['id']!r}" for row in gone.rows]
     fate = f", and {counted(len(lost), 'record')} ({join_names(partners)}) with it" if lost else "; it has no records"
     detail = f"{join_names(names)} {'goes' if len(names) == 1 else 'go'}{fate}"
-    yield Finding("removed", touched.name, "warning", detail, "If it is not yours, ask whose it is")
+    yield Finding("removed", touched.name, "warning", detail, ASK)
     for suite in suites:
         compared = [item for item in lost if item.task in suite.tasks and item.protocol == suite.protocol]
         withdraw = sorted({record.method for record in compared if record.method in methods})
@@ -255,6 +257,10 @@ def check_submissions(base: Path, head: Path, names: Sequence[str]) -> Iterator[
     failed = False
     for name in names:
         folder = head / "registry" / name
+        if (base / "registry" / name).is_dir():
+            fate = "changes" if folder.is_dir() else "goes"
+            detail = f"registry/{name} is on main and {fate}: a maintainer asks whose it is"
+            yield Finding(WAITING, folder.name, "skipped", detail, "Say in the pull request why")
         if not folder.is_dir():
             cure = "Say in the pull request why"
             yield Finding("submission-removed", folder.name, "warning", "it goes: its rows leave the board", cure)
@@ -270,9 +276,41 @@ def check_submissions(base: Path, head: Path, names: Sequence[str]) -> Iterator[
             yield replace(finding, detail=finding.detail.replace(str(head), "."))
     if not failed:
         sources = [resolve(source.boards) for source in extensions.all(PublishedSource).values()]
-        yield from _standing(
-            *([item for boards in sources for item in boards(tree / "registry")] for tree in (base, head))
-        )
+        before, after = ([item for boards in sources for item in boards(tree / "registry")] for tree in (base, head))
+        yield from _altered(before, after)
+        yield from _standing(before, after)
+
+
+def _altered(before: Sequence[Published], after: Sequence[Published]) -> Iterator[Finding]:
+    """Rows of published boards that are on main and are other now, or gone, with the largest change of a score."""
+    rows = {(board.id, row.method): row for board in after for row in board.rows}
+    for board in before:
+        altered, gone = [], []
+        largest, changed, scores = -1.0, "", 0
+        for row in board.rows:
+            now = rows.get((board.id, row.method))
+            if now is None:
+                gone.append(row.method)
+            elif now != row:
+                altered.append(row.method)
+                for t, task in enumerate(board.tasks):
+                    old, new = row.cell(t), now.cell(t)
+                    if old == new:
+                        continue
+                    scores += 1
+                    change = abs(_mean(old) - _mean(new))
+                    if change > largest:
+                        texts = (f"{_mean(cell):.4f}" if cell else "none" for cell in (old, new))
+                        largest, changed = change, f"{row.method} on {task}: {' → '.join(texts)}"
+        if gone:
+            yield Finding("submission-changed", board.id, "warning", f"{join_names(gone)}: gone from the board", ASK)
+        if altered:
+            what = f"{counted(scores, 'score')} changed, most of all {changed}" if scores else "other words, no score"
+            yield Finding("submission-changed", board.id, "warning", f"{join_names(altered)}: {what}", ASK)
+
+
+def _mean(cell: Cell | None) -> float:
+    return cell.mean or 0.0 if cell else 0.0
 
 
 def _standing(before: Sequence[Published], after: Sequence[Published]) -> Iterator[Finding]:

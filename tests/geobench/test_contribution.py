@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from statistics import fmean
 
 import pytest
 from click.testing import CliRunner
 
 from ci.comment import render
 from ci.judge import Judge
-from ci.report import Report
+from ci.report import WAITING, Report
 from ci.rules import check_submissions
 from neuco_core.cli.check import check
+from neuco_extensions.geobench.published import row_id
 from neuco_extensions.geobench.submission import ABOUT, RUNS, from_folder, write_submission
 from tests.ci.going_live import copy_project
 from tests.ci.helpers import git
@@ -76,6 +78,43 @@ def test_faults_are_findings(trees: tuple[Path, Path]) -> None:
     assert findings(trees)["geobench-origin"][0][0] == "warning"
     shutil.rmtree(folder)
     assert findings(trees)["submission-removed"][0][0] == "warning"
+
+
+def waiting(by_check: dict[str, list[tuple[str, str]]]) -> list[str]:
+    return [detail for status, detail in by_check.get(WAITING, ()) if status == "skipped"]
+
+
+def test_what_is_on_main_already_is_changed_by_a_maintainer_only(trees: tuple[Path, Path]) -> None:
+    """Git cannot tell whose a folder is: what changes is said aloud, and the pull request is not green."""
+    assert waiting(findings(trees)) == []
+    runs = trees[1] / "registry/geobench/2ce4a907" / RUNS
+    head, first, *lines = runs.read_text().splitlines()
+    *settings, scores = first.split(",")
+    halved = " ".join(repr(float(score) / 2) for score in scores.split())
+    runs.write_text("\n".join([head, ",".join([*settings, halved]), *lines]) + "\n")
+    by_check = findings(trees, "2ce4a907")
+    assert waiting(by_check) == ["registry/geobench/2ce4a907 is on main and changes: a maintainer asks whose it is"]
+    mean, backbone, dataset = fmean(map(float, scores.split())), *settings[:2]
+    ((status, detail),) = by_check["submission-changed"]
+    assert status == "warning"
+    row = row_id("2ce4a907", backbone)
+    assert detail == f"{row}: 1 score changed, most of all {row} on {dataset}: {mean:.4f} → {mean / 2:.4f}"
+
+
+def test_words_and_the_removal_of_what_is_on_main_wait_for_a_maintainer(trees: tuple[Path, Path]) -> None:
+    folder = trees[1] / "registry/geobench/2ce4a907"
+    about = json.loads((folder / ABOUT).read_text())
+    (folder / ABOUT).write_text(json.dumps(about | {"license": "MIT"}))
+    assert len(waiting(findings(trees, "2ce4a907"))) == 1
+    text = (folder / ABOUT).read_text().replace("Clay-V1", "Mine")
+    (folder / ABOUT).write_text(text)
+    assert findings(trees, "2ce4a907")["submission-changed"][0][1].endswith(": other words, no score")
+    shutil.rmtree(folder)
+    by_check = findings(trees, "2ce4a907")
+    assert by_check["submission-removed"][0][0] == "warning"
+    assert "goes" in waiting(by_check)[0]
+    assert "clay_v1_base-2ce4a907" in by_check["submission-changed"][0][1]
+    assert by_check["submission-changed"][0][1].endswith(": gone from the board")
 
 
 def test_neuco_check(trees: tuple[Path, Path]) -> None:

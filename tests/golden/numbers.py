@@ -35,6 +35,7 @@ from neuco_core.versions import PACKAGE, parts_of, versioned
 from neuco_tasks.ssl4eo_s12_downstream.fake import MODALITIES, write_zarr_zip
 
 FILE = Path(__file__).with_name("golden.json")
+WRITE = "python -m tests.golden.numbers --write"
 # Sums may be reordered between processors; training in float32 multiplies the difference.
 TOLERANCE = {"LinearProbe": 1e-4, "MLPProbe": 1e-3, "svm_probe": 1e-3, "score": 1e-4}
 
@@ -79,38 +80,39 @@ def _ridge() -> list[float]:
     return [*_scored("ridge+k=3"), *_values(make_embeddings(dense.ids, values), labels, "ridge+k=3")]
 
 
-def _regression_metric(name: str) -> list[float]:
+def _drawn() -> tuple[np.random.RandomState, np.ndarray]:
+    """What the inputs of all metrics are drawn from, and 40 numbers."""
     random = np.random.RandomState(7)
-    truth, measure = random.standard_normal(40), getattr(metrics, name)
+    return random, random.standard_normal(40)
+
+
+def _regression_metric(name: str) -> list[float]:
+    (random, truth), measure = _drawn(), getattr(metrics, name)
     return [measure(truth, truth + 0.5 * random.standard_normal(40)), measure(truth, truth)]
 
 
 def _strict_r2() -> list[float]:
     """With a wild label, which puts the others below the thresholds of r2."""
-    random = np.random.RandomState(7)
-    truth = random.standard_normal(40)
+    random, truth = _drawn()
     truth = (truth - truth.min()) / 1e4
     near = truth + 2e-5 * random.standard_normal(40)
     return [metrics.strict_r2(truth, near), metrics.strict_r2(truth, truth), metrics.r2(truth, near)]
 
 
 def _kappa() -> list[float]:
-    random = np.random.RandomState(7)
-    random.standard_normal(40)
+    random, _ = _drawn()
     grades = random.randint(1, 6, 40)
     return [metrics.kappa(grades, grades + random.standard_normal(40)), metrics.kappa(grades, grades)]
 
 
 def _multilabel_metric(name: str) -> list[float]:
-    random = np.random.RandomState(7)
-    random.standard_normal(40)
+    random, _ = _drawn()
     marks = (random.rand(60, 5) < 0.3).astype(float)
     return [getattr(metrics, name)(marks, np.round(0.4 * marks + 0.6 * random.rand(60, 5), 1))]
 
 
 def _class_metric(name: str) -> list[float]:
-    random, values = np.random.RandomState(7), []
-    random.standard_normal(40)
+    (random, _), values = _drawn(), []
     for classes in (2, 4):
         labels = random.randint(0, classes, 60)
         chances = random.dirichlet(np.ones(classes), 60) + 0.7 * np.eye(classes)[labels] * random.rand(60, 1)
@@ -283,8 +285,7 @@ def problem(name: str, version: int, golden: Mapping[str, Mapping[str, list[floa
     """What is wrong with a component, in words; empty if it gives the numbers of its version."""
     expected = golden.get(name, {}).get(str(version))
     if expected is None:
-        how = "add them with `python -m tests.golden.numbers --write`"
-        return f"{name} has no golden numbers for version {version}: {how}"
+        return f"{name} has no golden numbers for version {version}: add them with `{WRITE}`"
     numbers = numbers_of(name)
     limit = TOLERANCE.get(name, 1e-6)
     if len(numbers) == len(expected) and np.allclose(numbers, expected, rtol=limit, atol=limit):
@@ -297,11 +298,8 @@ def problem(name: str, version: int, golden: Mapping[str, Mapping[str, list[floa
 
 def main(arguments: list[str]) -> int:
     golden: dict[str, dict[str, list[float]]] = json.loads(FILE.read_text()) if FILE.exists() else {}
-    chosen = {
-        name: version
-        for name, version in components().items()
-        if name in arguments or len(arguments) < 1 or arguments == ["--write"]
-    }
+    every = arguments in ([], ["--write"])
+    chosen = {name: version for name, version in components().items() if every or name in arguments}
     if arguments == ["--write"]:
         for name, version in chosen.items():
             golden.setdefault(name, {}).setdefault(str(version), [round(number, 9) for number in numbers_of(name)])

@@ -19,7 +19,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from neuco_core import encoders, versions
+from neuco_core import builtin, encoders, versions
 from neuco_core.plugins.catalog import list_suites
 from neuco_core.records.fingerprint import stale_records
 from neuco_core.records.model import Record
@@ -28,15 +28,8 @@ from neuco_core.scoring import kernel, metrics, splits
 from neuco_core.scoring.probes import ridge
 from tests.golden.numbers import FILE, components, problem
 
+GOLDEN = json.loads(FILE.read_text())
 GROUP = "ridge+splitter=group"
-
-
-def of_averaging(record: Record) -> bool:
-    return record.method in ("averaging", "averaging_notebook")
-
-
-def of_encoders(record: Record) -> bool:
-    return record.method != "random"
 
 
 # Component → which of the shipped records are stale if its version is raised.
@@ -47,21 +40,20 @@ RAISED: dict[str, Callable[[Record], bool]] = {
     "scoring.metrics:f1": lambda record: record.metric == "f1",
     "scoring.metrics:strict_r2": lambda record: True,  # an input of every record
     "scoring.splits:group": lambda record: record.protocol == GROUP,
-    "encoders:region": of_averaging,
-    "encoders:Standardizer": of_encoders,  # behind another tool
-    "encoders:encode_each": of_encoders,
+    "encoders:region": lambda record: record.method in ("averaging", "averaging_notebook"),
+    "encoders:Standardizer": lambda record: record.method != "random",  # behind another tool
+    "encoders:encode_each": lambda record: record.method != "random",
 }
 
 
 @pytest.fixture
 def no_versions_kept() -> Iterator[None]:
     """Versions are read once in a process."""
-    kept = (versions.parts_of, versions.behind)
-    for function in kept:
-        function.cache_clear()
+    versions.parts_of.cache_clear()
+    versions.behind.cache_clear()
     yield
-    for function in kept:
-        function.cache_clear()
+    versions.parts_of.cache_clear()
+    versions.behind.cache_clear()
 
 
 @pytest.fixture
@@ -69,6 +61,23 @@ def records(committed_registry: Path) -> list[Record]:
     """Those of the shipped suites: records of tasks that are in none are not kept up."""
     tasks = {task for suite in list_suites() for task in suite.tasks}
     return [record for record in read_all(committed_registry) if record.ok and record.task in tasks]
+
+
+@pytest.mark.parametrize(("name", "version"), components().items())
+def test_a_component_gives_the_numbers_of_its_version(name: str, version: int) -> None:
+    assert problem(name, version, GOLDEN) == ""
+
+
+def test_every_metric_probe_and_splitter_that_ships_is_versioned() -> None:
+    specs = [*builtin.neuco_metrics(), *builtin.neuco_probes(), *builtin.neuco_splitters()]
+    targets = [getattr(spec, "factory", None) or spec.function for spec in specs]  # type: ignore[union-attr]
+    assert {str(target).partition(":")[2] for target in targets} <= components().keys()
+
+
+def test_numbers_of_a_version_are_never_taken_back() -> None:
+    """Each component has numbers for every version up to the present one."""
+    for name, version in components().items():
+        assert [int(number) for number in GOLDEN[name]] == list(range(1, version + 1))
 
 
 def test_without_a_change_nothing_is_stale(records: list[Record]) -> None:
@@ -113,11 +122,11 @@ CHANGED: dict[str, tuple[Callable[[pytest.MonkeyPatch], None], tuple[str, ...]]]
 @pytest.mark.parametrize("change", CHANGED)
 def test_other_numbers_without_a_version_are_accused(change: str, monkeypatch: pytest.MonkeyPatch) -> None:
     edit, accused = CHANGED[change]
-    golden, current = json.loads(FILE.read_text()), components()
+    current = components()
     edit(monkeypatch)
     for name in accused:
-        assert problem(name, current[name], golden).startswith(f"{name} gives other numbers than its version ")
-        assert "has no golden numbers for version 99" in problem(name, 99, golden)
+        assert problem(name, current[name], GOLDEN).startswith(f"{name} gives other numbers than its version ")
+        assert "has no golden numbers for version 99" in problem(name, 99, GOLDEN)
 
 
 # Edits of a copy of the project: file, pattern, what takes its place; the component, and whether it is accused.

@@ -89,17 +89,13 @@ def test_what_cannot_be_coded_is_an_error(block: np.ndarray) -> None:
         code(block, "entropy=1e-7")
 
 
-@pytest.mark.parametrize(
-    ("words", "names"),
-    [
-        ("no such rate", ["int4", "float32=2", "", "entropy_coded"]),
-        ("bad number in a rate", ["entropy=0", "entropy=-1", "entropy=x", "entropy=inf", "entropy=nan"]),
-    ],
-)
-def test_rates_that_cannot_be(words: str, names: list[str]) -> None:
-    for name in names:
-        with pytest.raises(UsageError, match=words):
+def test_rates_that_cannot_be() -> None:
+    for name in ("int4", "float32=2", "", "entropy_coded"):
+        with pytest.raises(UsageError, match="no such rate"):
             expand((name,))
+    for number in ("0", "-1", "x", "inf", "nan"):
+        with pytest.raises(UsageError, match="bad number in a rate"):
+            expand((f"entropy={number}",))
 
 
 def test_without_the_coder_the_error_says_what_to_install(block: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -69,20 +69,6 @@ def test_the_command_keeps_what_the_board_shows(
     assert not structs.replace(own, points=(other, *own.points[1:])).holds(cells)
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        (("--method", "averaging", "--dataset", "olinda"), "--keep is for a board"),
-        (("--method", "averaging", "--suite", "olinda", "--grid"), "--keep is for a board"),
-        (("--method", "averaging", "--suite", "olinda", "--task", "olinda_sea_level"), "all 3 tasks under ridge"),
-        (("--method", "averaging", "--suite", "olinda", "--k", "5"), "got 3 tasks under ridge+k=5"),
-    ],
-)
-def test_what_cannot_be_kept(options: tuple[str, ...], words: str) -> None:
-    ran = neuco("rate", "ablate", *options, "--keep")
-    assert (ran.code, words in ran.err) == (2, True), ran.err
-
-
 def test_the_page_draws_them_by_rank_and_escapes_names(tmp_path: Path) -> None:
     source = made_source()
     for name in ("m000", "m003"):
