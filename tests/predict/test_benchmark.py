@@ -27,9 +27,9 @@ def test_results_of_a_new_method_decide_nothing_about_it() -> None:
     """Neither what is predicted of it while they are hidden, nor which of them `suggest` would have first."""
     table = made(9, 5, share=1.0)
     other = replace(table, values=table.values + np.where(np.arange(9) == 4, 1000.0, 0.0)[:, None])
-    (first, told), (second, again) = (_without(one, 4) for one in (table, other))
+    (first, predicted), (second, again) = (_without(one, 4) for one in (table, other))
     assert [fold.hidden.tolist() for fold in first] == [fold.hidden.tolist() for fold in second]
-    assert np.array_equal(told, again)
+    assert np.array_equal(predicted, again)
 
 
 def _without(table: ScoreTable, method: int) -> tuple[list[Fold], np.ndarray]:
@@ -72,9 +72,9 @@ def test_derivatives_of_distances(distance: str) -> None:
     one, two = np.array([0.1, -0.3, 0.2]), np.array([-0.2, 0.1, 0.3])
     kind = DISTANCES.index(distance)
     _, to_other, to_one, to_two = _distance(one, two, kind)
-    for place in range(3):
-        step = 1e-6 * np.eye(3)[place]
+    for axis in range(3):
+        step = 1e-6 * np.eye(3)[axis]
         first = (_distance(one + step, two, kind)[0] - _distance(one - step, two, kind)[0]) / 2e-6
         second = (_distance(one, two + step, kind)[0] - _distance(one, two - step, kind)[0]) / 2e-6
-        assert first == pytest.approx(to_other * two[place] + to_one * one[place], rel=1e-5)
-        assert second == pytest.approx(to_other * one[place] + to_two * two[place], rel=1e-5)
+        assert first == pytest.approx(to_other * two[axis] + to_one * one[axis], rel=1e-5)
+        assert second == pytest.approx(to_other * one[axis] + to_two * two[axis], rel=1e-5)

@@ -25,10 +25,10 @@ def table(tmp_path: Path) -> Path:
 
 def test_predictions_are_those_that_are_missing(table: Path) -> None:
     known = made(10, 6)
-    told = neuco_here("predict", "fill", str(table), "--json").json
-    assert told["known"] == known.known.sum()
-    assert len(told["cells"]) == (~known.known).sum()
-    assert all(cell["low"] <= cell["predicted"] <= cell["high"] for cell in told["cells"])
+    filled = neuco_here("predict", "fill", str(table), "--json").json
+    assert filled["known"] == known.known.sum()
+    assert len(filled["cells"]) == (~known.known).sum()
+    assert all(cell["low"] <= cell["predicted"] <= cell["high"] for cell in filled["cells"])
     shown = neuco_here("predict", "fill", str(table), "--method", "m0").out
     assert "no scores, and never ranked" in shown
     assert "m1" not in shown
@@ -39,30 +39,30 @@ def test_a_name_with_commas_is_one_name(tmp_path: Path) -> None:
     named = replace(known, methods=("net, large", "--help", "<script>", *known.methods[3:]))
     table = written(tmp_path / "named.csv", named)
     for asked, names in (("net, large", {"net, large"}), ("--help", {"--help"}), ("m3,<script>", {"m3", "<script>"})):
-        told = neuco_here("predict", "fill", table, "--json", "--method", asked).json
-        assert {cell["method"] for cell in told["cells"]} == names
+        filled = neuco_here("predict", "fill", table, "--json", "--method", asked).json
+        assert {cell["method"] for cell in filled["cells"]} == names
     assert "no result of a method ''" in neuco_here("predict", "fill", table, "--method", "m3,").err
 
 
 def test_where_lower_is_better_on_a_board_predictions_are_scores_of_that_kind(monkeypatch: pytest.MonkeyPatch) -> None:
     plain, turned = with_holes(), with_holes(turned=True)
     lacking = plain.rows[0].method
-    told = []
+    cells = []
     for board in (plain, turned):
         monkeypatch.setattr(command, "one_board", lambda *_, board=board: board)
         (cell,) = neuco_here("predict", "fill", "made", "--method", lacking, "--json").json["cells"]
         (one,) = neuco_here("predict", "suggest", "made", "--method", lacking, "--json").json
         assert [cell[key] for key in ("task", *NUMBERS)] == [one[key] for key in ("task", *NUMBERS)]
-        told.append([cell[key] for key in NUMBERS])
-    (score, low, high), other = told
+        cells.append([cell[key] for key in NUMBERS])
+    (score, low, high), other = cells
     assert other == pytest.approx([-score, -high, -low])
 
 
 def test_suggestions_leave_less_and_less_unknown(table: Path) -> None:
     known = made(10, 6)
-    place = int((~known.known).sum(1).argmax())
-    suggestions = neuco_here("predict", "suggest", table, "--method", f"m{place}", "--number", "9", "--json").json
-    assert len(suggestions) == (~known.known)[place].sum() > 1
+    row = int((~known.known).sum(1).argmax())
+    suggestions = neuco_here("predict", "suggest", table, "--method", f"m{row}", "--number", "9", "--json").json
+    assert len(suggestions) == (~known.known)[row].sum() > 1
     assert all(one["after"] < one["before"] for one in suggestions)
     assert enough(2, 1, width=2).startswith("1 more task is exp")
     assert enough(3, 4, width=2).startswith("Not even 4 more tasks are")
@@ -85,10 +85,10 @@ def test_a_method_without_a_result_is_told_what_to_run(table: Path) -> None:
 def test_models_are_compared(tmp_path: Path) -> None:
     table = written(tmp_path / "known.csv", made(6, 6, share=0.9))
     words = ("predict", "evaluate", table, "--least", "2", "--json")
-    told = neuco_here(*words, "--jobs", "2").json
-    assert told == neuco_here(*words, "--jobs", "1").json
-    assert [row["model"] for row in told["models"]] == ["mean", "additive", "neuco"]
-    assert sum(row["worse"] is None for row in told["models"]) == 1
+    result = neuco_here(*words, "--jobs", "2").json
+    assert result == neuco_here(*words, "--jobs", "1").json
+    assert [row["model"] for row in result["models"]] == ["mean", "additive", "neuco"]
+    assert sum(row["worse"] is None for row in result["models"]) == 1
 
 
 def test_on_the_board_of_a_suite_the_command_to_run_is_printed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,7 +101,7 @@ def test_on_the_board_of_a_suite_the_command_to_run_is_printed(monkeypatch: pyte
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (("fill", "nowhere.csv"), "nowhere.csv"),
         (("fill", "nothing"), "nothing"),
@@ -112,10 +112,10 @@ def test_on_the_board_of_a_suite_the_command_to_run_is_printed(monkeypatch: pyte
         (("known.csv",), "Run `neuco predict fill known.csv`"),
     ],
 )
-def test_mistakes_are_told(words: tuple[str, ...], said: str) -> None:
+def test_mistakes_are_told(words: tuple[str, ...], message: str) -> None:
     done = neuco_here("predict", *words)
     assert done.code != 0
-    assert said in done.err
+    assert message in done.err
 
 
 def test_one_import_is_enough_and_brings_nothing_before_it_is_used() -> None:

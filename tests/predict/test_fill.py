@@ -20,15 +20,15 @@ def with_holes(methods: int = 8, tasks: int = 5, turned: bool = False) -> Board:
     """A made board without the first score of each of the first two methods; on the first task less may be better."""
     board = made_source(methods, tasks, replicates=10).board
     rows = []
-    for place, row in enumerate(board.rows):
+    for number, row in enumerate(board.rows):
         cells = {t: structs.replace(c, values={"score": -c.values["score"]}) for t, c in row.cells.items() if c.values}
         cells = {**row.cells, **({"t00": cells["t00"]} if turned and "t00" in cells else {})}
-        rows.append(structs.replace(row, cells={**cells, "t00": EMPTY} if place < 2 else cells))
-    told = tuple(
+        rows.append(structs.replace(row, cells={**cells, "t00": EMPTY} if number < 2 else cells))
+    turned_tasks = tuple(
         structs.replace(task, greater_is_better=task.greater_is_better != (turned and task.id == "t00"))
         for task in board.tasks
     )
-    return structs.replace(board, rows=tuple(rows), tasks=told)
+    return structs.replace(board, rows=tuple(rows), tasks=turned_tasks)
 
 
 def predicted(board: Board) -> ExtraCells:

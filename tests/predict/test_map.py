@@ -137,9 +137,9 @@ def test_map_at_the_command_line(tmp_path: Path) -> None:
     before = picture.read_bytes()
     assert neuco("predict", "map", table, "--out", picture).code == 0
     assert picture.read_bytes() == before
-    told = neuco("predict", "map", table, "--out", numbers, "--json").json
-    assert told == json.loads(numbers.read_text())
-    assert len(told["methods"]) == 10
+    plane = neuco("predict", "map", table, "--out", numbers, "--json").json
+    assert plane == json.loads(numbers.read_text())
+    assert len(plane["methods"]) == 10
     refused = neuco("predict", "map", table, "--out", tmp_path / "map.png")
     assert refused.code == 2
     assert ".svg or .json" in refused.err

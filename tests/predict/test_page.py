@@ -47,7 +47,7 @@ def test_predictions_are_off_until_asked_for_and_never_sorted_among_scores(reade
     assert page.locator("#board .estimated:visible").count() == 16
     assert page.locator("#board .none abbr:visible").count() == 0
     cells = page.locator("#board td:has(.estimated)")  # what a screen reader calls them
-    assert all("estimated ≈" in cells.nth(place).aria_snapshot() for place in (0, 15))
+    assert all("estimated ≈" in cells.nth(number).aria_snapshot() for number in (0, 15))
     box = page.locator("#board .estimated").first.bounding_box()
     assert 0 < box["x"] < box["x"] + box["width"] < 1300  # far to the right as it is, it is seen
     assert page.locator("#estimated-said").inner_text().startswith("≈ Estimated, with a 95 % interval. 16 scores")
@@ -57,7 +57,7 @@ def test_predictions_are_off_until_asked_for_and_never_sorted_among_scores(reade
     for direction in (1, 2):  # both ways round they come last, as what is not known does
         page.click("th[data-key='task:everwatch'] button")
         rows = page.locator("#board tbody tr")
-        has = [rows.nth(place).locator(".estimated").count() > 0 for place in range(rows.count())]
+        has = [rows.nth(number).locator(".estimated").count() > 0 for number in range(rows.count())]
         assert has == [False] * 17 + [True] * 4, direction
     page.select_option("#show", "std")
     assert page.locator("#board .estimated:visible").count() == 0
@@ -80,14 +80,14 @@ def test_pages_of_methods_and_tasks_list_predictions_apart_from_scores(browser: 
         assert rows.count() == heads
         titles = rows.locator("th").all_inner_texts()
         assert titles == sorted(titles)
-        values, intervals = (rows.locator(f"td:nth-child({place})").all_inner_texts() for place in (2, 3))
+        values, intervals = (rows.locator(f"td:nth-child({column})").all_inner_texts() for column in (2, 3))
         for value, interval in zip(values, intervals, strict=True):
             low, high = map(float, interval.split("–"))
             assert value[0] == "≈"
             assert low < float(value[1:]) < high
-        said = page.locator("#estimated").inner_text()
-        assert "4 scores estimated, not run" in said
-        assert "never ranked" in said
+        text = page.locator("#estimated").inner_text()
+        assert "4 scores estimated, not run" in text
+        assert "never ranked" in text
         assert "≈" not in page.locator("#scores table.strips").inner_text()
     rows.locator("a").first.click()
     assert page.locator("h1").inner_text() == titles[0]

@@ -12,7 +12,7 @@ import pytest
 from scipy.special import expit
 from sklearn.base import clone
 
-from neuco_core.errors import DataError, UsageError
+from neuco_core.errors import DataError, NeucoError, UsageError
 from neuco_extensions.predict import predictor
 from neuco_extensions.predict.evaluate import MODELS, cross_validate, difference, folds
 from neuco_extensions.predict.predictor import Predictor
@@ -88,7 +88,7 @@ def test_hidden_scores_change_nothing() -> None:
     """What is predicted of a cell does not depend on what it is."""
     table = made(8, 6)
     hidden = folds(table)[0].hidden
-    rows, columns = (place[hidden] for place in table.cells)
+    rows, columns = (numbers[hidden] for numbers in table.cells)
     other = table.values.copy()
     other[rows, columns] += 1000.0
     first, second = (Predictor().fit(t.without(hidden)).predict() for t in (table, replace(table, values=other)))
@@ -100,16 +100,16 @@ def test_misses_are_those_of_scores_left_out() -> None:
     process = ScoreProcess(made(8, 6)).fit()
     z = process._rest / process.spreads[process.cells[1]]
     covariance = np.linalg.inv(process._inverse)
-    for place in (0, 7, len(z) - 1):
-        others = np.arange(len(z)) != place
-        said = covariance[place, others] @ np.linalg.solve(covariance[np.ix_(others, others)], z[others])
-        assert process.misses[place] == pytest.approx(z[place] - said)
+    for cell in (0, 7, len(z) - 1):
+        others = np.arange(len(z)) != cell
+        predicted = covariance[cell, others] @ np.linalg.solve(covariance[np.ix_(others, others)], z[others])
+        assert process.misses[cell] == pytest.approx(z[cell] - predicted)
 
 
 def test_a_new_method_is_predicted_from_its_group() -> None:
     table = made(12, 8, share=1.0)
     values = table.values + np.where(np.arange(12) % 2, 30.0, 0.0)[:, None]
-    facts = {name: {"family": "odd" if place % 2 else "even"} for place, name in enumerate(table.methods)}
+    facts = {name: {"family": "odd" if number % 2 else "even"} for number, name in enumerate(table.methods)}
     values[0] = values[1] = np.nan
     scores = Predictor().fit(replace(table, values=values, method_facts=facts)).predict()
     assert isinstance(scores, np.ndarray)
@@ -157,19 +157,6 @@ def test_nothing_is_said_that_a_metric_cannot_give() -> None:
     assert ends[1][:, 0].max() > top
     assert cut[1][:, 0].max() == top >= kept[:, 0].max()
     assert np.array_equal(kept[:, 1:], free[:, 1:]), "scores outside of what is allowed are in another unit"
-
-
-@pytest.mark.parametrize(
-    ("values", "words"),
-    [
-        (np.full((3, 3), np.nan), "no score is known"),
-        (np.array([[1.0, np.inf]]), "too large"),
-        (np.array([[1.0, 2.0, np.nan]]), "too few results"),
-    ],
-)
-def test_what_cannot_be_learnt_from_is_refused(values: np.ndarray, words: str) -> None:
-    with pytest.raises(DataError, match=words):
-        Predictor().fit(as_table(values))
 
 
 @pytest.mark.parametrize("shape", [(1, 6), (6, 1), (2, 3)])
@@ -254,23 +241,33 @@ def test_equal_scores_are_hidden_together_where_that_is_asked() -> None:
     for before, fold in zip(plain, apart, strict=True):
         assert np.array_equal(before.asked, fold.asked)
         left = as_table(values).without(fold.hidden).values
-        rows, columns = (place[fold.asked] for place in as_table(values).cells)
+        rows, columns = (numbers[fold.asked] for numbers in as_table(values).cells)
         assert not any(
             (left[:, column] == values[row, column]).any() for row, column in zip(rows, columns, strict=True)
         )
         assert len(fold.hidden) > len(fold.asked)
 
 
-def test_what_cannot_be_fitted_is_told() -> None:
-    with pytest.raises(UsageError, match="fit"):
-        Predictor().predict()
-    with pytest.raises(UsageError, match="expected a ScoreTable, got ndarray"):
-        Predictor().fit(np.eye(4))  # type: ignore[arg-type]
-    with pytest.raises(DataError, match="too large; expected numbers up to 1e\\+50"):
-        as_table(np.array([[1e300, 1.0], [2.0, 3.0]]))
-    with pytest.raises(DataError, match="method a is there twice"):
-        ScoreTable(("a", "a"), ("t",), np.ones((2, 1)))
-    for shape in ((1, 6), (6, 1), (2, 2)):
-        with pytest.raises(DataError, match=r"no method and task has|too few results"):
-            cross_validate(as_table(np.ones(shape)).filtered(2), MODELS["neuco"])
+REFUSED: list[tuple[Callable[[], object], type[NeucoError], str]] = [
+    (lambda: Predictor().predict(), UsageError, "fit"),
+    (lambda: Predictor().fit(np.eye(4)), UsageError, "expected a ScoreTable, got ndarray"),  # type: ignore[arg-type]
+    (lambda: as_table(np.full((3, 3), np.nan)), DataError, "no score is known"),
+    (lambda: as_table(np.array([[1.0, np.inf]])), DataError, "too large; expected numbers up to 1e\\+50"),
+    (lambda: Predictor().fit(as_table(np.array([[1.0, 2.0, np.nan]]))), DataError, "too few results"),
+    (lambda: ScoreTable(("a", "a"), ("t",), np.ones((2, 1))), DataError, "method a is there twice"),
+    (lambda: as_table(np.ones((1, 6))).filtered(2), DataError, "no method and task has"),
+    (lambda: as_table(np.ones((6, 1))).filtered(2), DataError, "no method and task has"),
+    (lambda: cross_validate(as_table(np.ones((2, 2))), MODELS["neuco"]), DataError, "too few results"),
+]
+
+
+@pytest.mark.parametrize(("attempt", "error", "words"), REFUSED)
+def test_what_cannot_be_learnt_from_is_refused(
+    attempt: Callable[[], object], error: type[NeucoError], words: str
+) -> None:
+    with pytest.raises(error, match=words):
+        attempt()
+
+
+def test_scikit_learn_can_copy_it() -> None:
     assert clone(Predictor(3)).seed == 3
