@@ -105,9 +105,11 @@ def serve(
         # The workers stop before the process does, also at SIGTERM, which uvicorn raises again when it has ended.
         before = signal.signal(signal.SIGTERM, signal.default_int_handler)
         try:
-            with EvaluationThread(folder, workers, engine), suppress(KeyboardInterrupt):
+            with suppress(KeyboardInterrupt):
+                # Before the evaluation, which may have stdout redirected while it loads plugins.
                 ready(f"http://[{address}]:{number}/" if ":" in address else f"http://{address}:{number}/")
-                uvicorn.Server(config).run(sockets=[listening])
+                with EvaluationThread(folder, workers, engine):
+                    uvicorn.Server(config).run(sockets=[listening])
         finally:
             signal.signal(signal.SIGTERM, before)
 
