@@ -128,15 +128,15 @@ def audit(
         except (NeucoError, ValueError, sqlite3.Error) as error:
             return [AuditCheck("seal"), AuditCheck("journal", f"it cannot be read: {error}")]
         scored = [entry for entry in entries if entry.state == "scored"]
-        broken = broken_link(entries)
+        seal, journal = AuditCheck("seal", _public_rules(host)), AuditCheck("journal", _first(_edited(entries)))
+        if not journal.ok:
+            return [seal, journal]
         files = ((f"the file of {entry.name}", host.file_path(entry), entry.sha256) for entry in entries)
         records = ((f"the record file of {entry.name}", host.records_path(entry), entry.records) for entry in scored)
         scores = _scores(host, evaluate_again(host, entries, engine, threads=threads), len(entries), progress)
         checks = [
-            AuditCheck("seal", _public_rules(host)),
-            AuditCheck(
-                "journal", f"entry {broken} was changed, or does not follow from the one before" if broken else ""
-            ),
+            seal,
+            journal,
             AuditCheck("quotas", _first(_quotas(host, entries))),
             AuditCheck("files", _first(_other_bytes(files))),
             AuditCheck("records", _first(_other_bytes(records))),
@@ -166,6 +166,37 @@ def _is_of(published: Any, rules: Any) -> bool:
         return bool(published == rules)
     same = all(name in rules and _is_of(value, rules[name]) for name, value in published.items())
     return same and not any(isinstance(rules[name], dict) for name in rules.keys() - published.keys())
+
+
+def _edited(entries: list[JournalEntry]) -> Iterator[str]:
+    """Entries that no longer follow from those before, and verdicts that none of ours can have written.
+
+    What nobody can make again is only looked at as far as something depends on it: ``finished`` says when an answer
+    was shown, so it must have passed; ``answer_number`` orders the answers, which ``_answers`` plays again, so it must
+    be one answer's. ``attempts``, ``worker`` and ``detail`` decide nothing.
+    """
+    if broken := broken_link(entries):
+        yield f"entry {broken} was changed, or does not follow from the one before"
+    now, numbers = datetime.now(UTC), Counter(entry.answer_number for entry in entries)
+    for entry in entries:
+        if entry.open:
+            continue  # which the check of scores names
+        scored = entry.state == "scored"
+        if entry.state not in ("scored", "failed") or scored != (entry.code == "scored"):
+            yield f"{entry.name} is {entry.state}, with the code {entry.code}"
+        if not scored and (entry.feedback or entry.records is not None or entry.rung is not None):
+            yield f"{entry.name} is not scored, and has an answer"
+        if not _has_passed(entry.finished, now):
+            yield f"{entry.name} was finished at {entry.finished}"
+        if entry.answer_number is None or numbers[entry.answer_number] > 1:
+            yield f"{entry.name} is answer {entry.answer_number}, which is no number of its own"
+
+
+def _has_passed(time: str | None, now: datetime) -> bool:
+    try:
+        return datetime.fromisoformat(time or "") <= now
+    except (ValueError, TypeError):  # no time, or one without a zone
+        return False
 
 
 def _quotas(host: Host, entries: list[JournalEntry]) -> Iterator[str]:

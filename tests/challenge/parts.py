@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import sys
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
@@ -15,6 +16,7 @@ from neuco_core.runs.messages import CallContext, Group, Result, Returned, Step
 from neuco_core.specs import resolve
 from neuco_core.tables.embeddings import make_embeddings, write_embeddings
 from neuco_extensions.challenge import workers
+from neuco_extensions.challenge.audit import audit
 from neuco_extensions.challenge.host import Host
 from neuco_extensions.challenge.rules import load_challenge, token_hash
 from neuco_extensions.challenge.seal import seal
@@ -22,7 +24,7 @@ from neuco_extensions.challenge.seal import seal
 SAMPLES, DECOYS, DIM = 60, 20, 6
 IDS = tuple(f"p{number:03d}" for number in range(SAMPLES + DECOYS))
 TEAMS = ("alpha", "beta")
-BAD = ("zip", "text", "ids", "nan", "huge")  # kinds of files
+BAD = ("zip", "text", "ids", "nan", "bomb", "pickle", "huge")  # kinds of files
 ACTOR = (sys.executable, "-m", "tests.challenge.actor")
 DEV = datetime(2026, 1, 5, 12, tzinfo=UTC)
 TEST = datetime(2026, 2, 5, 12, tzinfo=UTC)
@@ -82,8 +84,8 @@ def make_challenge(folder: Path, changes: dict[str, str] | None = None, *, teams
     hidden.mkdir(parents=True)
     values = truth()
     height = values @ np.array([3.0, -2.0, 1.0, 0.5, 0.0, 0.0]) + np.random.default_rng(9).normal(size=len(IDS))
-    for name, own in {"height": height, "water": (height > 0).astype(int)}.items():
-        lines = [f"{IDS[n]},{own[n]}" for n in labelled()]
+    for name, labels in {"height": height, "water": (height > 0).astype(int)}.items():
+        lines = [f"{IDS[n]},{labels[n]}" for n in labelled()]
         (hidden / f"{name}.csv").write_text("\n".join(["id,label", *lines]) + "\n")
     (folder / "ids.txt").write_text("\n".join(IDS) + "\n")
     text = RULES + PHASES
@@ -96,6 +98,11 @@ def make_challenge(folder: Path, changes: dict[str, str] | None = None, *, teams
     with mock.patch("neuco_extensions.challenge.seal.secrets.randbelow", side_effect=(1, 567_856_785)):
         seal(load_challenge(folder))  # the same splits whenever the tests run
     return folder
+
+
+def edit_rules(folder: Path, old: str, new: str) -> None:
+    path = folder / "challenge.toml"
+    path.write_text(path.read_text().replace(old, new, 1))
 
 
 def embed(path: Path, noise: float, seed: int = 0, ids: tuple[str, ...] = IDS) -> Path:
@@ -114,6 +121,8 @@ def bad_file(path: Path, kind: str) -> Path:
         "zip": b"PK\x03\x04" + path.name.encode(),
         "text": f"these are no embeddings: {path.name}\n".encode(),
         "nan": "\n".join([*lines, f"# {path.name}"]).encode(),
+        "bomb": gzip.compress(path.name.encode() + bytes(30_000_000)),
+        "pickle": f"cos\nmkdir\n(S'{path}.evil'\ntR.".encode(),
         "huge": path.name.encode() * 30_000,
     }[kind]
     path.write_bytes(data)
@@ -136,3 +145,8 @@ class InProcess:
 def work(host: Host) -> int:
     """Evaluate all that waits; how many that were."""
     return len(list(workers.evaluate_waiting(host, InProcess(), 1)))
+
+
+def failed(folder: Path) -> list[str]:
+    """The checks of an audit that do not pass."""
+    return [check.name for check in audit(folder, InProcess()) if not check.ok]

@@ -9,6 +9,7 @@ import sqlite3
 import subprocess
 import time
 from collections.abc import Sequence
+from contextlib import closing
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -17,8 +18,8 @@ import pytest
 from neuco_core.errors import DataError, UsageError
 from neuco_extensions.challenge.audit import CHECKS, audit, close, public_files
 from neuco_extensions.challenge.host import Host
-from neuco_extensions.challenge.journal import RefusedError
-from tests.challenge.parts import ACTOR, BAD, DEV, TEST, InProcess, bad_file, embed, make_challenge, work
+from neuco_extensions.challenge.journal import JournalEntry, RefusedError
+from tests.challenge.parts import ACTOR, BAD, DEV, TEST, InProcess, bad_file, embed, failed, make_challenge, work
 
 # Processes that submit, and that evaluate; how many are killed; what the teams send.
 CLIENTS, WORKERS, KILLS, SENT = 8, 2, 4, 40
@@ -51,7 +52,7 @@ def play(folder: Path, actions: Sequence[Action]) -> list[tuple[Action, int | st
     commands: list[tuple[str, ...]] = []
     for client in range(CLIENTS):
         plans.append(
-            [own for number, own in enumerate(actions) if client in (number % CLIENTS, (number + 3) % CLIENTS)]
+            [action for number, action in enumerate(actions) if client in (number % CLIENTS, (number + 3) % CLIENTS)]
         )
         path = folder.parent / f"plan-{client}.json"
         path.write_text(json.dumps(plans[client]))
@@ -70,8 +71,8 @@ def play(folder: Path, actions: Sequence[Action]) -> list[tuple[Action, int | st
     done.touch()
     assert [process.wait() for process in running] == [0] * len(running)
     logs = [(folder.parent / f"plan-{client}.log").read_text().splitlines() for client in range(CLIENTS)]
-    told = [(sent, json.loads(line)) for sent, lines in zip(plans, logs, strict=True) for line in lines]
-    return [(sent[number], answer) for sent, (number, answer) in told]
+    logged = [(sent, json.loads(line)) for sent, lines in zip(plans, logs, strict=True) for line in lines]
+    return [(sent[number], answer) for sent, (number, answer) in logged]
 
 
 @pytest.mark.slow
@@ -88,28 +89,28 @@ def test_a_simulated_challenge_with_kills(tmp_path: Path) -> None:
         entries = host.journal.submissions()
         assert len({(entry.team, entry.phase, entry.sha256) for entry in entries}) == len(entries)
         assert {entry.state for entry in entries} == {"scored", "failed"}
-        for (team, phase, path, moment), told in answers:
+        for (team, phase, path, moment), answer in answers:
             phase_rules = host.challenge.phase(phase)
-            if isinstance(told, int):
-                assert (entries[told - 1].team, entries[told - 1].phase) == (team, phase)
+            if isinstance(answer, int):
+                assert (entries[answer - 1].team, entries[answer - 1].phase) == (team, phase)
                 continue
-            assert told in ("closed", "quota", "size")
-            assert (told == "closed") == (datetime.fromisoformat(moment) >= phase_rules.end)
-            assert (told == "size") <= (Path(path).stat().st_size > host.challenge.limits.bytes)
-            if told == "quota":  # what waits counts until it is known to be no embeddings
+            assert answer in ("closed", "quota", "size")
+            assert (answer == "closed") == (datetime.fromisoformat(moment) >= phase_rules.end)
+            assert (answer == "size") <= (Path(path).stat().st_size > host.challenge.limits.bytes)
+            if answer == "quota":  # what waits counts until it is known to be no embeddings
                 of_team = [entry for entry in entries if (entry.team, entry.phase) == (team, phase)]
                 today = [entry for entry in of_team if entry.received[:10] == moment[:10]]
                 assert len(of_team) >= phase_rules.in_all or len(today) >= phase_rules.per_day
         assert sum(entry.code == "scored" for entry in entries) >= 10
         assert {"format", "ids"} & {entry.code for entry in entries}
-        assert {"quota", "closed"} & {told for _, told in answers}
+        assert {"quota", "closed"} & {answer for _, answer in answers}
         for entry in entries:
             other.submit(entry.team, entry.phase, host.file_path(entry), now=datetime.fromisoformat(entry.received))
             work(other)
         boards = [{p.name: data for p, data in public_files(h).items() if p.name[:5] == "board"} for h in (host, other)]
         assert boards[0] == boards[1]
         close(host)
-    assert [(check.name, check.wrong) for check in audit(folder, InProcess())] == [(name, "") for name in CHECKS]
+    assert [check.name for check in audit(folder, InProcess()) if check.ok] == list(CHECKS)
 
 
 @pytest.fixture(scope="module")
@@ -129,10 +130,6 @@ def closed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def copy(closed: Path, tmp_path: Path) -> Path:
     return shutil.copytree(closed, tmp_path / "c")
-
-
-def failed(folder: Path) -> list[str]:
-    return [check.name for check in audit(folder, InProcess()) if not check.ok]
 
 
 # Where a byte is changed, or all are gone, and the check that must fail. Of a pattern the first file, of a file the
@@ -177,11 +174,58 @@ def test_one_changed_byte_or_a_file_that_is_gone_is_seen(
     if new is None:
         path.unlink()
     elif old == new:  # any byte: the last of the file, or of the text
-        place = data.rindex(old) + len(old) if old else len(data) - 1
-        path.write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
+        at = data.rindex(old) + len(old) if old else len(data) - 1
+        path.write_bytes(data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :])
     else:
         path.write_bytes(data.replace(old, new, 1))
     assert failed(copy)[:1] == [check]
+
+
+# What is written over a column, as SQL. ``attempts``, ``worker`` and ``detail`` decide nothing.
+FORGED = {
+    "id": ["id + 100"],
+    "team": ["team || 'x'"],
+    "phase": ["'dev test'"],
+    "sha256": ["upper(sha256)"],
+    "size": ["size + 1"],
+    "public": ["1 - public"],
+    "received": ["'2026-01-05'", "'never'"],
+    "source": ["'evalai:' || id"],
+    "chain": ["upper(chain)"],
+    "state": ["iif(state = 'scored', 'failed', 'scored')", "'received'", "'gone'"],
+    "finished": ["NULL", "'never'", "'2999-01-01T00:00:00+00:00'"],
+    "answer_number": ["NULL", "answer_number % 6 + 1"],
+    "code": ["NULL", "iif(code = 'scored', 'format', 'scored')"],
+    "feedback": ["""'{"mean_q": 99.0}'"""],
+    "scores": ["""'{"height": 99.0}'"""],
+    "records": ["'0'"],
+    "rung": ["coalesce(rung, 0) + 1"],
+}
+
+
+def unpublish(folder: Path) -> None:
+    for path in [*folder.glob("public/board-*"), *folder.glob("public/history-*"), folder / "public/reveal.json"]:
+        path.unlink()
+
+
+@pytest.mark.parametrize(("column", "forged"), [(column, sql) for column, all_sql in FORGED.items() for sql in all_sql])
+def test_whatever_a_rank_depends_on_is_sealed_or_compared(copy: Path, column: str, forged: str) -> None:
+    """Each row in turn, before anything is published that could be compared."""
+    unpublish(copy)
+    (copy / "public/submissions.json").unlink()
+    for number in range(1, 7):
+        with closing(sqlite3.connect(copy / "private/journal.sqlite3", isolation_level=None)) as db:
+            (before,) = db.execute(f"SELECT {column} FROM submissions WHERE id = ?", (number,)).fetchone()
+            db.execute(f"UPDATE submissions SET {column} = {forged} WHERE id = ?", (number,))
+            wrong = [check.wrong for check in audit(copy, InProcess()) if not check.ok]
+            assert any(f"s{number:06d}" in text or f"entry {number} " in text for text in wrong), (number, wrong)
+            changed = number + 100 if column == "id" else number
+            db.execute(f"UPDATE submissions SET {column} = ? WHERE id = ?", (before, changed))
+    assert failed(copy) == []
+
+
+def test_every_column_that_decides_something_is_forged() -> None:
+    assert {*FORGED, "attempts", "worker", "detail"} == set(JournalEntry._fields)
 
 
 @pytest.mark.parametrize(
@@ -189,11 +233,6 @@ def test_one_changed_byte_or_a_file_that_is_gone_is_seen(
     [
         ("DELETE FROM submissions WHERE id = 6", "boards"),
         ("DELETE FROM submissions WHERE id = 2", "journal"),
-        ("UPDATE submissions SET sha256 = (SELECT sha256 FROM submissions WHERE id = 2) WHERE id = 1", "journal"),
-        ("""UPDATE submissions SET scores = '{"height": 99.0}' WHERE id = 2""", "scores"),
-        ("""UPDATE submissions SET feedback = '{"mean_q": 99.0}' WHERE id = 2""", "answers"),
-        ("UPDATE submissions SET rung = 1 WHERE id = 3", "answers"),
-        ("UPDATE submissions SET state = 'failed', code = 'format' WHERE id = 2", "scores"),
         ("UPDATE submissions SET feedback = '{' WHERE id = 2", "journal"),
     ],
 )
@@ -211,8 +250,7 @@ def test_a_journal_that_was_cut_is_seen(copy: Path) -> None:
 
 
 def test_boards_that_were_not_published_yet_are_not_said_to_be_right(copy: Path) -> None:
-    for path in [*copy.glob("public/board-*"), *copy.glob("public/history-*"), copy / "public/reveal.json"]:
-        path.unlink()
+    unpublish(copy)
     assert failed(copy) == ["boards"]  # submissions.json is still there
     (copy / "public/submissions.json").unlink()
     last = audit(copy, InProcess())[-1]
