@@ -36,10 +36,10 @@ def submit(folder: str, plan: str, log: str, gate: str = "") -> None:
             if number in answered:
                 continue
             try:
-                told: int | str = host.submit(team, phase, Path(path), now=datetime.fromisoformat(moment)).id
+                answer: int | str = host.submit(team, phase, Path(path), now=datetime.fromisoformat(moment)).id
             except RefusedError as error:
-                told = error.code
-            file.write(json.dumps([number, told]) + "\n")
+                answer = error.code
+            file.write(json.dumps([number, answer]) + "\n")
             file.flush()
 
 
@@ -49,7 +49,7 @@ def work(folder: str, until: str) -> None:
         while True:
             last = Path(until).exists()
             if not evaluate(host):
-                if last and not any(own.open for own in host.journal.submissions()):
+                if last and not any(entry.open for entry in host.journal.submissions()):
                     return
                 time.sleep(0.05)
 
@@ -66,7 +66,7 @@ def die(folder: str, file: str, stride: str) -> None:
         killed = in_child(partial(_once, copy, Path(file), step))
         in_child(partial(_once, copy, Path(file), 0))
         with Host(copy) as host:
-            rows = [(own.id, own.state, own.scores, own.feedback) for own in host.journal.submissions()]
+            rows = [(entry.id, entry.state, entry.scores, entry.feedback) for entry in host.journal.submissions()]
             kept = sorted(path.name for path in (copy / "private/files").rglob("*") if path.is_file())
             print(json.dumps({"step": step, "killed": killed, "rows": rows, "files": kept}), flush=True)
         shutil.rmtree(copy)
@@ -104,7 +104,7 @@ def _once(folder: Path, file: Path, last: int) -> None:
     with Host(folder) as host:
         host.journal._db.set_trace_callback(count)
         os.fsync = lambda handle: (count(), SYNC(handle))[1]
-        Path.replace = lambda own, target: (count(), RENAME(own, target))[1]  # type: ignore[method-assign]
+        Path.replace = lambda path, target: (count(), RENAME(path, target))[1]  # type: ignore[method-assign]
         host.submit("alpha", "dev", file, now=DEV)
         evaluate(host)
 

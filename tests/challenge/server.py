@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import resource
 import signal
 import socket
 import subprocess
@@ -68,15 +69,14 @@ class Server:
         token: str | None = None,
         body: bytes | Iterable[bytes] | None = None,
         headers: Mapping[str, str] | None = None,
+        source: str = "127.0.0.1",
     ) -> Answer:
-        connection = http.client.HTTPConnection(self.host, self.port, timeout=60)
-        try:
-            own = {**({"Authorization": f"Bearer {token}"} if token else {}), **(headers or {})}
-            connection.request(method, path, body=body, headers=own)
+        connection = http.client.HTTPConnection(self.host, self.port, timeout=60, source_address=(source, 0))
+        bearer = {"Authorization": f"Bearer {token}"} if token else {}
+        with closing(connection):
+            connection.request(method, path, body=body, headers={**bearer, **(headers or {})})
             answer = connection.getresponse()
             return Answer(answer.status, {k.lower(): v for k, v in answer.getheaders()}, answer.read())
-        finally:
-            connection.close()
 
     def put(self, data: bytes | Iterable[bytes], team: str = "alpha", phase: str = "dev", **options: Any) -> Answer:
         return self.ask("PUT", f"/api/phases/{phase}/submissions", token=team, body=data, **options)
@@ -133,6 +133,17 @@ def serving(folder: Path, *, workers: int = 0, proxy: str = "", **limits: Any) -
             process.wait()
         if process.stdout:
             process.stdout.close()
+
+
+@contextmanager
+def no_file_above(size: int, process: int = 0) -> Iterator[None]:
+    """As on a full disk, files of a process, or of this one, cannot grow."""
+    before = resource.prlimit(process, resource.RLIMIT_FSIZE)
+    resource.prlimit(process, resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.prlimit(process, resource.RLIMIT_FSIZE, before)
 
 
 def read_all(connection: socket.socket) -> bytes:

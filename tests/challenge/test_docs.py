@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 import shutil
 import subprocess
 import sys
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,7 +24,7 @@ from neuco_extensions.challenge.rules import ChallengeLimits, Phase, TaskRule, l
 from neuco_extensions.challenge.serve import GOODBYE, LARGEST_HEADERS, LEFT_OVER
 from neuco_extensions.challenge.web.uploads import ServerLimits
 from tests import console
-from tests.challenge.evalai_server import TOKEN, EvalAI
+from tests.challenge.evalai import TOKEN, EvalAI
 from tests.command import neuco_here
 from tests.parts import missing
 
@@ -115,40 +115,31 @@ def test_the_page_about_the_server_does_what_it_says(tmp_path: Path, monkeypatch
     if shutil.which("curl") is None:
         missing("curl", "not installed")
     monkeypatch.chdir(tmp_path)
-    token, address, server = "", "", None
-    try:
+    token, address = "", ""
+    with ExitStack() as stack:
         for step in console.steps(page("challenge-server.md")):
             if step.python:
                 exec(compile(step.command, "page", "exec"), {})
                 continue
             command = step.command.replace("$TOKEN", token).replace(ADDRESS, address)
             if command.startswith("neuco challenge serve"):
-                words = shlex.split(command.replace("8080", "0"))[1:]
-                server = subprocess.Popen(
-                    [sys.executable, "-m", "neuco_core.cli", *words], stdout=subprocess.PIPE, text=True
-                )
+                words = [sys.executable, "-m", "neuco_core.cli", *shlex.split(command.replace("8080", "0"))[1:]]
+                server = stack.enter_context(subprocess.Popen(words, stdout=subprocess.PIPE, text=True))
+                stack.callback(server.kill)
                 assert server.stdout
-                said = server.stdout.readline()
-                address = said.split()[-1]
-                assert (said.replace(address, ADDRESS).strip(),) == step.expected
-                continue
-            if command.startswith("curl "):
-                said = subprocess.run(shlex.split(command), capture_output=True, text=True, check=True).stdout + "\n"
-                assert console.matches(step.expected, said), (command, said)
-                continue
-            done = console.run(replace(step, command=command), tmp_path, {"HOME": str(tmp_path)})
-            assert done.returncode == 0, done.stdout
-            assert console.matches(step.expected, done.stdout)
-            token = done.stdout.strip() if command.startswith("neuco challenge team") else token
-        assert server
+                out = server.stdout.readline()
+                address = out.split()[-1]
+                out = out.replace(address, ADDRESS)
+            elif command.startswith("curl "):
+                out = subprocess.run(shlex.split(command), capture_output=True, text=True, check=True).stdout + "\n"
+            else:
+                done = console.run(replace(step, command=command), tmp_path, {"HOME": str(tmp_path)})
+                assert done.returncode == 0, done.stdout
+                out = done.stdout
+                token = out.strip() if command.startswith("neuco challenge team") else token
+            assert console.matches(step.expected, out), (command, out)
         server.terminate()
         assert server.wait(30) == 0
-    finally:
-        if server and server.poll() is None:
-            os.kill(server.pid, 9)
-            server.wait()
-        if server and server.stdout:
-            server.stdout.close()
 
 
 def test_the_ways_to_send_a_file_are_those_of_the_server() -> None:

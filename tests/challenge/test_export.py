@@ -39,8 +39,8 @@ def moment(value: object) -> datetime:
 
 def test_evalai_gets_all_that_it_asks_for(challenge: Challenge, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    said = neuco_here("challenge", "export", challenge.folder, "--format", "evalai", "--out", out)
-    assert said.code == 0, said.text
+    ran = neuco_here("challenge", "export", challenge.folder, "--format", "evalai", "--out", out)
+    assert ran.code == 0, ran.text
     config = yaml.safe_load((out / "challenge_config.yaml").read_text())
     assert set(EVALAI.split()) <= set(config)
     assert config["remote_evaluation"] is True

@@ -14,7 +14,7 @@ from neuco_extensions.challenge.host import Host
 from neuco_extensions.challenge.rules import load_challenge, read_ids, token_hash
 from neuco_extensions.challenge.seal import read_secrets, seal
 from neuco_extensions.challenge.setup import add_team, renew_token
-from tests.challenge.parts import DEV, embed, make_challenge
+from tests.challenge.parts import DEV, edit_rules, embed, make_challenge
 from tests.command import neuco_here
 
 
@@ -45,8 +45,7 @@ from tests.command import neuco_here
     ],
 )
 def test_a_fault_says_where_it_is(folder: Path, old: str, new: str, message: str) -> None:
-    path = folder / "challenge.toml"
-    path.write_text(path.read_text().replace(old, new, 1))
+    edit_rules(folder, old, new)
     with pytest.raises(SpecError) as error:
         load_challenge(folder)
     assert message in str(error.value)
@@ -109,8 +108,7 @@ def test_what_is_no_team_changes_nothing(folder: Path, name: str, title: str) ->
 
 
 def test_a_hidden_task_without_labels_is_named(folder: Path) -> None:
-    path = folder / "challenge.toml"
-    path.write_text(path.read_text().replace('tasks = ["height"]', 'tasks = ["hight"]'))
+    edit_rules(folder, 'tasks = ["height"]', 'tasks = ["hight"]')
     with pytest.raises(UnknownIdError, match=r"no hidden task 'hight'. Did you mean 'height'.* of challenge.toml"):
         load_challenge(folder).task("hight")
 
@@ -152,18 +150,18 @@ def test_names_that_nothing_has_are_errors(folder: Path, tmp_path: Path) -> None
     assert neuco_here("challenge", "evaluate", folder, "--retry", "7").code == 3
     with Host(folder) as host:
         host.submit("alpha", "dev", embed(tmp_path / "a.npz", 0.5), now=DEV)
-    said = neuco_here("challenge", "evaluate", folder, "--retry", "1")
-    assert (said.code, "expected one whose state is failed, got received" in said.err) == (2, True)
+    ran = neuco_here("challenge", "evaluate", folder, "--retry", "1")
+    assert (ran.code, "expected one whose state is failed, got received" in ran.err) == (2, True)
 
 
 def test_a_host_at_the_terminal_is_told_when_a_phase_is_open(folder: Path, tmp_path: Path) -> None:
     file = embed(tmp_path / "x.npz", 1)
     words = ("challenge", "submit", folder, file, "--team", "alpha", "--phase", "dev")
     for more in ((), ("--at", "2026-02-01T00:00:00Z"), ("--at", "2025-12-31")):
-        said = neuco_here(*words, *more)
-        assert said.code == 4
-        assert "phase dev is not open; expected a time from 2026-01-01 00:00:00+00:00 to before 2026-02-01" in said.err
-        assert "say when with --at" in said.err
+        ran = neuco_here(*words, *more)
+        assert ran.code == 4
+        assert "phase dev is not open; expected a time from 2026-01-01 00:00:00+00:00 to before 2026-02-01" in ran.err
+        assert "say when with --at" in ran.err
     assert neuco_here(*words, "--at", "2026-02-01T05:29:59+05:30").code == 0
 
 

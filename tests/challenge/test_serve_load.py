@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import http.client
 import os
 import random
 import socket
@@ -15,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from neuco_extensions.challenge.journal import broken_link
-from tests.challenge.server import Answer, Server, open_challenge, read_all, serving, wait_until
+from tests.challenge.server import Answer, open_challenge, read_all, serving, wait_until
 
 TEAMS = ("alpha", "beta", "gamma", "delta", "epsilon")
 MANY = {"per_day = 3\nin_all = 6": "per_day = 500\nin_all = 500"}
@@ -62,39 +61,31 @@ def test_hundreds_at_once_and_nothing_is_lost(tmp_path: Path) -> None:
             slows = [pool.submit(slow, number) for number in range(10)]
             silents = [pool.submit(silent, number) for number in range(10)]
             wrongs = [pool.submit(server.put, b"x", "wrong") for _ in range(10)]
-        accepted = {number: own.result() for number, own in enumerate(answers)}
-        assert {own.status for own in accepted.values()} == {201}
+        accepted = {number: answer.result() for number, answer in enumerate(answers)}
+        assert {answer.status for answer in accepted.values()} == {201}
         assert {429, 503} & set(seen)  # or nothing was tested
-        assert [own.result() for own in cuts] == [None] * 30
-        assert {own.result()[9:12] for own in slows} <= {b"408", b"429", b"503"}
-        assert {own.result() for own in silents} == {b""}
-        assert {own.result().status for own in wrongs} == {401}
+        assert [cut.result() for cut in cuts] == [None] * 30
+        assert {slow.result()[9:12] for slow in slows} <= {b"408", b"429", b"503"}
+        assert {silent.result() for silent in silents} == {b""}
+        assert {wrong.result().status for wrong in wrongs} == {401}
         journal = server.journal()
         wait_until(lambda: not server.incoming())
         assert "Traceback" not in server.log
-    assert {(own.id, own.team, own.sha256) for own in journal} == {
-        (own.json["submission"], TEAMS[number % 5], sha256(bodies[number]).hexdigest())
-        for number, own in accepted.items()
+    assert {(entry.id, entry.team, entry.sha256) for entry in journal} == {
+        (answer.json["submission"], TEAMS[number % 5], sha256(bodies[number]).hexdigest())
+        for number, answer in accepted.items()
     }
     assert len(journal) == 200
     assert broken_link(journal) is None
     stored = {path.name for path in (folder / "private/files").rglob("*") if path.is_file()}
-    assert stored == {own.sha256 for own in journal}
-
-
-def ask_from(server: Server, address: str, token: str, **headers: str) -> Answer:
-    connection = http.client.HTTPConnection(server.host, server.port, timeout=30, source_address=(address, 0))
-    connection.request("GET", "/api/submissions", headers={"Authorization": f"Bearer {token}", **headers})
-    answer = connection.getresponse()
-    received = Answer(answer.status, {k.lower(): v for k, v in answer.getheaders()}, answer.read())
-    connection.close()
-    return received
+    assert stored == {entry.sha256 for entry in journal}
 
 
 def test_a_proxy_is_believed_if_the_hosts_say_so_and_too_many_connections_are_told_so(tmp_path: Path) -> None:
     with serving(open_challenge(tmp_path), proxy="127.0.0.1", connections=4) as server:
         for address in ("127.0.0.1", "127.0.0.2"):
-            assert ask_from(server, address, "wrong", **{"X-Forwarded-For": f"10.0.0.{address[-1]}"}).status == 401
+            headers = {"X-Forwarded-For": f"10.0.0.{address[-1]}"}
+            assert server.ask("GET", "/api/submissions", token="wrong", headers=headers, source=address).status == 401
         assert "a wrong token from 10.0.0.1" in server.log
         assert "a wrong token from 127.0.0.2" in server.log  # another one's word is worth nothing
         idle = [server.connect() for _ in range(5)]
@@ -122,7 +113,7 @@ def test_a_server_that_is_killed_in_mid_upload_has_entered_nothing_half(tmp_path
     for path in (folder / "private/incoming").iterdir():
         os.utime(path, (0, 0))
     with serving(folder) as server:
-        assert [own.sha256 for own in server.journal()] == [done["sha256"]]
+        assert [entry.sha256 for entry in server.journal()] == [done["sha256"]]
         assert server.incoming() == []
         assert server.put(b"done").status == 200
         assert server.put(whole).status == 201

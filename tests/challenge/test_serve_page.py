@@ -11,6 +11,7 @@ import pytest
 
 from tests.challenge.parts import embed
 from tests.challenge.server import Server, open_challenge, serving
+from tests.site.conftest import Reader
 
 TITLE = '<img src=x onerror=alert(1)> & "A toy" challenge'
 
@@ -28,26 +29,17 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         yield running
 
 
-class Visit:
-    """A page, what it complained about, and what it asked for."""
-
-    def __init__(self, browser: Any, server: Server, **options: Any) -> None:
-        self.context = browser.new_context(**options)
-        self.page = self.context.new_page()
-        self.page.set_default_timeout(15_000)
-        self.troubles: list[str] = []
-        self.asked: list[str] = []
-        self.page.on("console", lambda message: self.troubles.append(message.text))
-        self.page.on("pageerror", lambda error: self.troubles.append(str(error)))
-        self.page.on("dialog", lambda dialog: (self.troubles.append(dialog.message), dialog.dismiss()))
-        self.page.on("request", lambda request: self.asked.append(request.url))
-        self.page.goto(server.address)
-        self.page.wait_for_selector(".phase")
+def visit(browser: Any, server: Server, **options: Any) -> Reader:
+    reader = Reader(browser.new_context(**options), server.folder)
+    reader.page.set_default_timeout(15_000)  # scores are waited for
+    reader.page.goto(server.address)
+    reader.page.wait_for_selector(".phase")
+    return reader
 
 
 def test_a_team_goes_through(browser: Any, server: Server, tmp_path: Path) -> None:
-    visit = Visit(browser, server, viewport={"width": 1440, "height": 900})
-    page = visit.page
+    reader = visit(browser, server, viewport={"width": 1440, "height": 900})
+    page = reader.page
     assert page.inner_text("h1") == TITLE
     assert re.match(r"\d+ d \d+ h \d\d min left", page.inner_text("[data-phase=dev] .clock"))
     assert "until it starts" in page.inner_text("[data-phase=test] .clock")
@@ -58,8 +50,8 @@ def test_a_team_goes_through(browser: Any, server: Server, tmp_path: Path) -> No
     page.wait_for_selector("#said.bad")
     assert page.inner_text("#said") == "No team has this token. Check that it is whole."
     assert page.evaluate("document.activeElement.id") == "token"
-    assert len(visit.troubles) == 1  # the browser tells of a 401
-    visit.troubles.clear()
+    assert len(reader.troubles) == 1  # the browser tells of a 401
+    reader.troubles.clear()
 
     page.get_by_label("Your team's token").fill("alpha")
     page.get_by_role("button", name="Sign in").click()
@@ -105,10 +97,10 @@ def test_a_team_goes_through(browser: Any, server: Server, tmp_path: Path) -> No
     assert page.locator("#own").is_hidden()
     assert page.text_content("#left-note") == ""
     assert page.locator("#own-table tbody tr").count() == 0
-    assert visit.troubles == []
-    assert all(url.startswith(server.address) for url in visit.asked)
-    assert not [url for url in visit.asked if "alpha" in url]  # a token stands in no address
-    visit.context.close()
+    assert reader.troubles == []
+    assert all(url.startswith(server.address) for url in reader.requests)
+    assert not [url for url in reader.requests if "alpha" in url]  # a token stands in no address
+    page.context.close()
 
 
 def test_a_team_signs_in_although_the_board_cannot_be_had(browser: Any, server: Server) -> None:
@@ -126,8 +118,8 @@ def test_a_team_signs_in_although_the_board_cannot_be_had(browser: Any, server: 
 @pytest.mark.parametrize("scheme", [pytest.param("light", marks=pytest.mark.slow), "dark"])
 @pytest.mark.parametrize("width", [pytest.param(1440, marks=pytest.mark.slow), 390])
 def test_the_page_fits_and_can_be_read(browser: Any, server: Server, root: Path, width: int, scheme: str) -> None:
-    visit = Visit(browser, server, viewport={"width": width, "height": 900}, color_scheme=scheme, bypass_csp=True)
-    page = visit.page
+    reader = visit(browser, server, viewport={"width": width, "height": 900}, color_scheme=scheme, bypass_csp=True)
+    page = reader.page
     page.get_by_label("Your team's token").fill("beta")
     page.keyboard.press("Enter")
     page.wait_for_selector("#own-table .state.scored")
@@ -141,5 +133,5 @@ def test_the_page_fits_and_can_be_read(browser: Any, server: Server, root: Path,
     if axe.is_file():  # `make test-axe` gets it
         page.evaluate(axe.read_text(encoding="utf-8"))
         assert page.evaluate("axe.run().then(found => found.violations.map(v => [v.id, v.nodes[0].html]))") == []
-    assert visit.troubles == []
-    visit.context.close()
+    assert reader.troubles == []
+    page.context.close()

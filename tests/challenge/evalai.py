@@ -1,4 +1,4 @@
-"""A server on the loopback that behaves as EvalAI does towards a remote worker, with its faults.
+"""EvalAI for tests: a server on the loopback that behaves as it does towards a remote worker, and workers as processes.
 
 From its source: a PATCH re-opens a submission that had ended, each PUT of a finished one adds a line to the board (in
 some versions), a receipt is good for the last delivery only, and a message that is not deleted is handed out again.
@@ -7,25 +7,45 @@ some versions), a receipt is good for the last delivery only, and a message that
 from __future__ import annotations
 
 import json
+import os
+import signal
 import socket
+import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs
 
-import anyio
 import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response, StreamingResponse
+from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
+
+from neuco_extensions.challenge.evalai import worker as module
+from neuco_extensions.challenge.evalai.api import Account, Api
+from neuco_extensions.challenge.evalai.worker import Deliveries, EvalAIWorker, Evaluate, Job
+from neuco_extensions.challenge.journal import Verdict
+from tests.challenge.actor import in_child
 
 TOKEN = "token-of-a-host"
 CHALLENGE = 7
 PHASES = {11: "dev", 12: "test"}
+SECRET = "label-of-sample-42-is-3.14159"
+STEPS = [
+    (Deliveries, "receive"),
+    (Deliveries, "update"),
+    (Api, "running"),
+    (module, "bring"),
+    (EvalAIWorker, "_verdict"),
+    (Api, "put"),
+    (Api, "acknowledge"),
+]
 
 
 @dataclass
@@ -45,13 +65,11 @@ class EvalAI:
     ends: Counter[int] = field(default_factory=Counter)
     queues: dict[str, list[Message]] = field(default_factory=dict)
     files: dict[int, bytes] = field(default_factory=dict)
-    ways: dict[int, str] = field(default_factory=dict)  # how a file is served: slow, huge, endless, elsewhere, cut …
     faults: list[tuple[str, str, str]] = field(default_factory=list)
     requests: list[tuple[float, str, str, str]] = field(default_factory=list)
-    elsewhere: list[str] = field(default_factory=list)  # what was asked at a place where nobody should ask
     deliveries: int = 0
 
-    def submit(self, number: int, content: bytes, *, phase: int = 11, queue: str = "queue", way: str = "") -> None:
+    def submit(self, number: int, content: bytes, *, phase: int = 11, queue: str = "queue") -> None:
         self.submissions[number] = {
             "id": number,
             "participant_team": 3,
@@ -64,12 +82,12 @@ class EvalAI:
             "is_public": True,
             "is_baseline": False,
         }
-        self.files[number], self.ways[number] = content, way
+        self.files[number] = content
         body = {"challenge_pk": str(CHALLENGE), "phase_pk": str(phase), "submission_pk": number}
         self.queues.setdefault(queue, []).append(Message(body))
 
     @property
-    def told(self) -> str:
+    def received(self) -> str:
         """All that anybody sent to this server."""
         return "\n".join(f"{method} {path} {body}" for _, method, path, body in self.requests)
 
@@ -92,7 +110,6 @@ class EvalAI:
             self._route("/api/challenges/challenge/phase/{number:int}/", self._phase),
             self._route(f"/api/jobs/challenge/{CHALLENGE}/update_submission/", self._update, "PUT", "PATCH"),
             Route("/media/submission_{number:int}/{rest:path}", self._file),
-            Route("/private/{rest:path}", self._trap),
         ]
         config = uvicorn.Config(Starlette(routes=routes), log_level="error", lifespan="off", ws="none")
         self._server = uvicorn.Server(config)
@@ -170,29 +187,76 @@ class EvalAI:
         return JSONResponse({"success": "Submission result has been successfully updated"})
 
     async def _file(self, request: Request) -> Response:
-        number = request.path_params["number"]
-        self.requests.append((time.monotonic(), "GET", request.url.path, str(dict(request.headers))))
-        content, way = self.files[number], self.ways[number]
-        if way == "once-500":
-            self.ways[number] = ""
-            return PlainTextResponse("", 500)
-        if way in ("slow", "endless"):
-            return StreamingResponse(self._stream(way))
-        port = self.url.rpartition(":")[2]
-        answers = {
-            "elsewhere": RedirectResponse(f"http://localhost:{port}/private/{number}"),
-            "local": RedirectResponse(f"http://127.0.0.1:{port}/private/{number}"),
-            "loop": RedirectResponse(str(request.url)),
-            "gone": PlainTextResponse("", 404),
-            "huge": Response(content, headers={"Content-Length": str(10**12)}),
-        }
-        return answers.get(way) or Response(content)
+        return Response(self.files[request.path_params["number"]])
 
-    async def _stream(self, way: str) -> AsyncIterator[bytes]:
-        while not self._server.should_exit:
-            yield b"1" if way == "slow" else b"0,1,2,3\n" * 8192
-            await anyio.sleep(0.02 if way == "slow" else 0)
 
-    async def _trap(self, request: Request) -> Response:
-        self.elsewhere.append(request.url.path)
-        return PlainTextResponse("metadata of the cloud")
+def account(server: str, queue: str = "queue", **more: Any) -> Account:
+    quick: dict[str, Any] = {"backoff": 0.01, "poll": 0.02, "hold": 0.0, "per_minute": 10_000, "files": ()}
+    return Account(server, queue, CHALLENGE, **{"token": TOKEN, **quick, **more})
+
+
+def evaluate_in(folder: Path, seconds: float = 0.0) -> Evaluate:
+    """What files say is done: ``score 12.3``, or ``boom``. Each evaluation leaves a line."""
+
+    def evaluate(job: Job, path: Path) -> Verdict:
+        with (folder / "evaluations.txt").open("a") as file:
+            file.write(f"{job.submission} {os.getpid()} {path.name}\n")
+        time.sleep(seconds)
+        word, _, number = path.read_text().partition(" ")
+        if word != "score":
+            raise RuntimeError(f"{SECRET} in {path}")
+        return Verdict("scored", {"mean_q": float(number)}, {"hidden_task": 0.123456}, SECRET)
+
+    return evaluate
+
+
+# Processes: ``python -m tests.challenge.evalai work|die …``.
+
+
+def work(server: str, folder: str) -> None:
+    """Empty the queue, slowly."""
+    EvalAIWorker(account(server), Path(folder), evaluate_in(Path(folder), 0.15), tell=print).run(once=True)
+
+
+def die(server: str, folder: str, stride: str) -> None:
+    """Be killed at the n-th place, for n = 1, 1 + stride, … until that is beyond the last one.
+
+    Each time a second worker, which is not killed, does the rest. A queue and a folder of its own belong to each n.
+    """
+    for number in range(1, 100, int(stride)):
+        here = Path(folder, str(number))
+        here.mkdir()
+        killed = in_child(partial(_live, server, here, number, number))
+        time.sleep(0.1)  # until the queue hands it out again
+        in_child(partial(_live, server, here, number, 0))
+        print(number, int(killed), flush=True)
+        if not killed:
+            return
+
+
+def _live(server: str, folder: Path, number: int, last: int) -> None:
+    """With ``last``, count the places before and after each step, and end at that one as kill -9 would."""
+    passed = 0
+
+    def reach() -> None:
+        nonlocal passed
+        passed += 1
+        if passed == last:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def counting(step: Callable[..., Any]) -> Callable[..., Any]:
+        def counted(*args: Any, **more: Any) -> Any:
+            reach()
+            result = step(*args, **more)
+            reach()
+            return result
+
+        return counted
+
+    for owner, name in STEPS:
+        setattr(owner, name, counting(getattr(owner, name)))
+    EvalAIWorker(account(server, f"queue{number}"), folder, evaluate_in(folder), tell=print).run(once=True)
+
+
+if __name__ == "__main__":
+    {"work": work, "die": die}[sys.argv[1]](*sys.argv[2:])
