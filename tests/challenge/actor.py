@@ -9,17 +9,16 @@ import signal
 import sys
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from neuco_extensions.challenge.host import Host
 from neuco_extensions.challenge.journal import RefusedError
 from tests.challenge.parts import DEV
 from tests.challenge.parts import work as evaluate
-
-SYNC, RENAME = os.fsync, Path.replace
 
 
 def submit(folder: str, plan: str, log: str, gate: str = "") -> None:
@@ -91,20 +90,35 @@ def in_child(do: Callable[[], None]) -> bool:
     return os.WIFSIGNALED(status)
 
 
-def _once(folder: Path, file: Path, last: int) -> None:
-    """Submit and evaluate; with ``last``, be killed before that step: a statement, a sync, a rename."""
-    steps = 0
+def die_before(last: int, steps: Sequence[tuple[Any, str]]) -> Callable[..., None]:
+    """Have this process killed before a step by its number, 0 for none; steps are functions: their owner and name.
+
+    What is returned counts as a step whenever it is called.
+    """
+    passed = 0
 
     def count(*_: object) -> None:
-        nonlocal steps
-        steps += 1
-        if steps == last:
+        nonlocal passed
+        passed += 1
+        if passed == last:
             os.kill(os.getpid(), signal.SIGKILL)
 
+    def counted(step: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*args: Any, **options: Any) -> Any:
+            count()
+            return step(*args, **options)
+
+        return call
+
+    for owner, name in steps:
+        setattr(owner, name, counted(getattr(owner, name)))
+    return count
+
+
+def _once(folder: Path, file: Path, last: int) -> None:
+    """Submit and evaluate; with ``last``, be killed before that step: a statement, a sync, a rename."""
     with Host(folder) as host:
-        host.journal._db.set_trace_callback(count)
-        os.fsync = lambda handle: (count(), SYNC(handle))[1]
-        Path.replace = lambda path, target: (count(), RENAME(path, target))[1]  # type: ignore[method-assign]
+        host.journal._db.set_trace_callback(die_before(last, [(os, "fsync"), (Path, "replace")]))
         host.submit("alpha", "dev", file, now=DEV)
         evaluate(host)
 

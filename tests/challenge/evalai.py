@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import socket
 import sys
 import threading
@@ -31,7 +30,7 @@ from neuco_extensions.challenge.evalai import worker as module
 from neuco_extensions.challenge.evalai.api import Account, Api
 from neuco_extensions.challenge.evalai.worker import Deliveries, EvalAIWorker, Evaluate, Job
 from neuco_extensions.challenge.journal import Verdict
-from tests.challenge.actor import in_child
+from tests.challenge.actor import die_before, in_child
 
 TOKEN = "token-of-a-host"
 CHALLENGE = 7
@@ -219,7 +218,7 @@ def work(server: str, folder: str) -> None:
 
 
 def die(server: str, folder: str, stride: str) -> None:
-    """Be killed at the n-th place, for n = 1, 1 + stride, … until that is beyond the last one.
+    """Be killed before the n-th step, for n = 1, 1 + stride, … until that is beyond the last one.
 
     Each time a second worker, which is not killed, does the rest. A queue and a folder of its own belong to each n.
     """
@@ -235,26 +234,8 @@ def die(server: str, folder: str, stride: str) -> None:
 
 
 def _live(server: str, folder: Path, number: int, last: int) -> None:
-    """With ``last``, count the places before and after each step, and end at that one as kill -9 would."""
-    passed = 0
-
-    def reach() -> None:
-        nonlocal passed
-        passed += 1
-        if passed == last:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    def counting(step: Callable[..., Any]) -> Callable[..., Any]:
-        def counted(*args: Any, **more: Any) -> Any:
-            reach()
-            result = step(*args, **more)
-            reach()
-            return result
-
-        return counted
-
-    for owner, name in STEPS:
-        setattr(owner, name, counting(getattr(owner, name)))
+    """With ``last``, be killed before that step."""
+    die_before(last, STEPS)
     EvalAIWorker(account(server, f"queue{number}"), folder, evaluate_in(folder), tell=print).run(once=True)
 
 

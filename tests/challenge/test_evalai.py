@@ -317,7 +317,7 @@ def test_two_workers_at_once_share_the_work(server: EvalAI, tmp_path: Path) -> N
     no_leak(server, printed)
 
 
-@pytest.mark.parametrize("stride", [6, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("stride", [3, pytest.param(1, marks=pytest.mark.slow)])
 def test_a_worker_killed_between_any_two_steps_ends_each_submission_once(
     server: EvalAI, tmp_path: Path, stride: int
 ) -> None:
@@ -328,7 +328,7 @@ def test_a_worker_killed_between_any_two_steps_ends_each_submission_once(
     out, err = worker.communicate(timeout=120)
     assert worker.returncode == 0, err
     ends = [tuple(map(int, line.split())) for line in out.splitlines() if line[:1].isdigit()]
-    assert len(ends) > 20 // stride
+    assert len(ends) > 10 // stride
     assert [killed for _, killed in ends] == [1] * (len(ends) - 1) + [0]  # the last went through
     for number, _ in ends:
         assert server.status(number) == ("finished" if number % 2 else "failed"), number

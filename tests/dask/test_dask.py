@@ -64,7 +64,7 @@ def cluster(world: World, workers: int, **env: str) -> Iterator[tuple[str, list[
 def test_one_of_two_workers_killed_and_the_records_equal_the_local_ones(world: World) -> None:
     assert world.score(registry="here").returncode == 0
     world.log.unlink()
-    with cluster(world, workers=2, TOY_SLEEP="0.4") as (address, (_, first, _)):
+    with cluster(world, workers=2, TOY_SLEEP="0.2") as (address, (_, first, _)):
         run = world.start(*world.score_words("--engine", address))
         # In the middle of a cell of the worker that is going to die.
         while run.poll() is None and not (len(world.logged()) > 6 and psutil.Process(first.pid).children()):
