@@ -119,8 +119,14 @@ def parse(data: bytes) -> tuple[Report, list[Record]]:
         for name in (*plugin.tasks, *plugin.methods):
             if not inside(name, plugin.name):
                 raise DataError(f"{name!r} is outside the plugin {plugin.name!r}")
-    records = [_record(text, report) for text in report.records]
+    records = [parse_record(text.encode("utf-8", "replace"), "a record in the report") for text in report.records]
     _once([record.key for record in records], "record")
+    tasks = {name for plugin in report.plugins for name in plugin.tasks}
+    methods = {name for plugin in report.plugins for name in plugin.methods}
+    for record in records:
+        if record.task not in tasks and record.method not in methods:  # nobody writes another's scores
+            what = f"a record of {record.method!r} on {record.task!r}"
+            raise DataError(f"{what}, neither of which is in this pull request")
     return report, records
 
 
@@ -131,13 +137,3 @@ def _refuse(name: str) -> None:
 def _once(keys: Sequence[object], name: str) -> None:
     if len(set(keys)) != len(keys):
         raise DataError(f"a {name} comes twice in the report")
-
-
-def _record(text: str, report: Report) -> Record:
-    """A record counts only if it is a touched task's or a touched method's: nobody writes another's scores."""
-    record = parse_record(text.encode("utf-8", "replace"), "a record in the report")
-    tasks = {name for plugin in report.plugins for name in plugin.tasks}
-    methods = {name for plugin in report.plugins for name in plugin.methods}
-    if record.task not in tasks and record.method not in methods:
-        raise DataError(f"a record of {record.method!r} on {record.task!r}, neither of which is in this pull request")
-    return record

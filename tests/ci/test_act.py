@@ -30,6 +30,8 @@ from tests.ci.test_workflows import WORKFLOWS, tool
 ACTIONS = ROOT / "tests" / "ci" / "actions"
 NUMBER = 7
 
+pytestmark = pytest.mark.slow
+
 
 class Act:
     """Runs workflows of an upstream's main branch."""
@@ -93,7 +95,6 @@ def with_workflows(folder: Path) -> Upstream:
     return upstream
 
 
-@pytest.mark.slow
 def test_a_pull_request_from_its_score_to_the_board(tmp_path: Path) -> None:
     need_bubblewrap()
     with FakeGitHub() as server:
@@ -135,7 +136,6 @@ def test_a_pull_request_from_its_score_to_the_board(tmp_path: Path) -> None:
         assert (act.artefacts / "site" / "index.html").is_file()
 
 
-pytestmark = pytest.mark.slow
 GH = """#!/bin/sh
 set -eu
 test "$GH_REPO" = "{repository}"
