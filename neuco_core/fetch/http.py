@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urljoin
 
 from neuco_core.errors import FetchError
 from neuco_core.fetch.transfer import CHUNK, Settings, Sink, TransientError, shown
@@ -35,7 +35,8 @@ def read_http(url: str, sink: Sink, settings: Settings) -> None:
     if sink.received and sink.validator:
         headers |= {"Range": f"bytes={sink.received}-", "If-Range": sink.validator}
     try:
-        with requests.get(url, headers=headers, timeout=settings.timeout, stream=True) as response:
+        hooks = {"response": keep_secure}
+        with requests.get(url, headers=headers, timeout=settings.timeout, stream=True, hooks=hooks) as response:
             accept(response, url, sink)
             for chunk in response.iter_content(CHUNK):
                 sink.write(chunk)
@@ -43,11 +44,18 @@ def read_http(url: str, sink: Sink, settings: Settings) -> None:
         raise _failure(error, url, settings) from error
 
 
+def keep_secure(response: Any, *_: Any, **__: Any) -> None:
+    """Refuse a redirect from https to http before it is followed: what is asked in the open, anybody may read."""
+    target = urljoin(response.url, response.headers.get("Location", ""))
+    if response.is_redirect and response.url.startswith("https://") and not target.startswith("https://"):
+        response.close()
+        got = shown(target)
+        raise FetchError("the server redirects to an insecure address", where=shown(response.url), got=got)
+
+
 def accept(response: Any, url: str, sink: Sink) -> None:
     """Check the headers of a response before any of its body is read."""
     status, headers = response.status_code, response.headers
-    if url.startswith("https://") and not response.url.startswith("https://"):
-        raise FetchError("the server redirects to an insecure address", where=shown(url), got=response.url)
     if status == 200:
         offset = 0
     elif status == 206 and (match := re.match(r"bytes (\d+)-", headers.get("Content-Range", ""))):

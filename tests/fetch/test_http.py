@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from contextlib import closing
+import io
 from pathlib import Path
 
 import pytest
+import requests
+from requests.adapters import HTTPAdapter
 
 from neuco_core.errors import ChecksumError, DataError, FetchError, UsageError
 from neuco_core.fetch.fetch import fetch
-from neuco_core.fetch.http import accept
-from neuco_core.fetch.transfer import CHUNK, Settings, Sink
+from neuco_core.fetch.transfer import CHUNK, Settings
 from tests.fetch.helpers import BODY, files_below, remote
 from tests.fetch.http_server import HALF, FileServer
 
@@ -168,15 +169,27 @@ def test_a_progress_bar_only_when_asked_or_on_a_terminal(
     assert "bar.csv" in err
 
 
-def test_a_redirect_from_a_secure_to_an_open_address_is_refused(tmp_path: Path) -> None:
-    """What requests hands over after it has followed the redirect; no byte of the body is taken."""
-    import requests
+@pytest.mark.parametrize(
+    ("target", "requested"),
+    [("http://a.example/x.csv?key=secret", 1), ("HTTP://b.example/", 1), ("//c.example/x.csv", 2), ("/y.csv", 2)],
+)
+def test_a_redirect_to_an_open_address_is_refused_before_it_is_followed(
+    monkeypatch: pytest.MonkeyPatch, target: str, requested: int
+) -> None:
+    urls: list[str] = []
 
-    response = requests.Response()
-    response.status_code, response.url = 200, "http://example.org/x.csv"
-    url = "https://example.org/x.csv"
-    with closing(Sink(tmp_path / "x", url, size=None, limit=10)) as sink, pytest.raises(FetchError, match="insecure"):
-        accept(response, url, sink)
+    def send(adapter: HTTPAdapter, request: requests.PreparedRequest, **_: object) -> requests.Response:
+        urls.append(str(request.url))
+        response = requests.Response()
+        response.status_code, response.url = 302 if len(urls) == 1 else 404, urls[-1]
+        response.request, response.raw = request, io.BytesIO()
+        response.headers["Location"] = target
+        return response
+
+    monkeypatch.setattr(HTTPAdapter, "send", send)
+    with pytest.raises(FetchError, match="insecure address" if requested == 1 else "no such file") as caught:
+        fetch(remote("https://example.org/x.csv"))
+    assert (len(urls), "secret" in str(caught.value)) == (requested, False)
 
 
 @pytest.mark.parametrize(
