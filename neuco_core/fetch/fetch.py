@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import importlib.resources
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from operator import itemgetter
 from pathlib import Path, PurePosixPath
@@ -36,47 +36,47 @@ def fetch(remote: Remote, *, progress: bool | None = None) -> Path:
     on this machine goes before the others, which are tried in their order: the bytes are the same.
     """
     pin = require_pin(remote)
-    failures: list[NeucoError] = []
-    for url in sorted(remote.urls, key=lambda url: not is_local(url)):
-        try:
-            if not is_local(url):  # also what a mirror gives is looked for by the name in the first address
-                return _cached(url, pin, cache.entry(pin.sha256, file_name(remote.url)), progress)
-            path = resolve(url)
-            verify(path, pin, url)
-        except (FetchError, DataError) as error:
-            failures.append(error)
-        else:
-            return path
-    raise _together(failures, remote)
+
+    def read(url: str) -> Path:
+        if not is_local(url):  # also what a mirror gives is looked for by the name in the first address
+            return _cached(url, pin, cache.entry(pin.sha256, file_name(remote.url)), progress)
+        path = resolve(url)
+        verify(path, pin, url)
+        return path
+
+    return _first_to_answer(sorted(remote.urls, key=lambda url: not is_local(url)), read, remote)
 
 
 def fetch_unverified(remote: Remote, folder: Path, *, progress: bool | None = None) -> Path:
     """The file of the first address that answers, unchecked, in ``folder``: for ``neuco data pin`` to look at."""
     settings = Settings.from_environment()
     path = folder / file_name(remote.url)
+
+    def read(url: str) -> Path:
+        if is_local(url):
+            return resolve(url)
+        if settings.offline:
+            raise OfflineError("a pin needs the network, and NEUCO_OFFLINE is set", where=shown(url))
+        download(url, path, settings, size=remote.size, progress=progress)
+        return path
+
+    return _first_to_answer(remote.urls, read, remote)
+
+
+def _first_to_answer(urls: Sequence[str], read: Callable[[str], Path], remote: Remote) -> Path:
+    """What the first address gives that can be read; else one error for all, of their common kind if they have one."""
     failures: list[NeucoError] = []
-    for url in remote.urls:
+    for url in urls:
         try:
-            if is_local(url):
-                return resolve(url)
-            if settings.offline:
-                raise OfflineError("a pin needs the network, and NEUCO_OFFLINE is set", where=shown(url))
-            download(url, path, settings, size=remote.size, progress=progress)
+            return read(url)
         except (FetchError, DataError) as error:
             failures.append(error)
-        else:
-            return path
-    raise _together(failures, remote)
-
-
-def _together(failures: Sequence[NeucoError], remote: Remote) -> NeucoError:
-    """One error for all addresses of a remote, of their common kind if they have one."""
     if len(failures) == 1:
-        return failures[0]
+        raise failures[0]
     kinds = {type(error) for error in failures}
     kind = kinds.pop() if len(kinds) == 1 else FetchError
     reasons = "; ".join(str(error) for error in failures)
-    return kind(f"none of the {len(failures)} addresses delivered the file: {reasons}", where=shown(remote.url))
+    raise kind(f"none of the {len(failures)} addresses delivered the file: {reasons}", where=shown(remote.url))
 
 
 def is_local(url: str) -> bool:

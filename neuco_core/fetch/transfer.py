@@ -165,43 +165,37 @@ def download(
 ) -> bool:
     """Download an address to ``path``; True if the file was assembled from several tries.
 
-    ``transport`` is how, where it is not the usual way of the address's scheme.
+    ``transport`` is how, where it is not the usual way of the address's scheme. It reads in a thread, which is not
+    waited for when it takes too long. A timeout does not help: a server that sends a byte now and then keeps each wait
+    short, and no call returns.
     """
     read = transport or transport_of(url)
     limit = settings.max_bytes if size is None else size
     check_limit(url, limit, settings.max_bytes)
-    with closing(Sink(path, url, size=size, limit=limit, progress=progress)) as sink:
-        in_time(lambda: _with_retries(read, url, sink, settings), sink, settings)
-        return sink.resumed
-
-
-def in_time(fill: Callable[[], None], sink: Sink, settings: Settings) -> None:
-    """Fill a sink in a thread, and stop waiting for it when it takes too long.
-
-    A timeout does not help: a server that sends a byte now and then keeps each wait short, and no call returns.
-    """
     failures: list[BaseException] = []
 
     def run() -> None:
         try:
-            fill()
+            _with_retries(read, url, sink, settings)
         except BaseException as error:
             failures.append(error)
 
-    thread, start = threading.Thread(target=run, daemon=True), time.monotonic()
-    thread.start()
-    while thread.is_alive():
-        thread.join(LOOK_SECONDS)
-        seconds = time.monotonic() - start
-        if thread.is_alive() and seconds > settings.deadline + sink.total / settings.min_speed:
-            raise FetchError(
-                f"the download is too slow: {sink.total} bytes in {seconds:.0f} seconds",
-                where=shown(sink.url),
-                expected=f"{settings.min_speed:g} bytes per second after the first {settings.deadline:g} seconds",
-                hint="Declare a mirror, or set NEUCO_DEADLINE or NEUCO_MIN_SPEED",
-            )
-    for error in failures:
-        raise error
+    with closing(Sink(path, url, size=size, limit=limit, progress=progress)) as sink:
+        thread, start = threading.Thread(target=run, daemon=True), time.monotonic()
+        thread.start()
+        while thread.is_alive():
+            thread.join(LOOK_SECONDS)
+            seconds = time.monotonic() - start
+            if thread.is_alive() and seconds > settings.deadline + sink.total / settings.min_speed:
+                raise FetchError(
+                    f"the download is too slow: {sink.total} bytes in {seconds:.0f} seconds",
+                    where=shown(url),
+                    expected=f"{settings.min_speed:g} bytes per second after the first {settings.deadline:g} seconds",
+                    hint="Declare a mirror, or set NEUCO_DEADLINE or NEUCO_MIN_SPEED",
+                )
+        for error in failures:
+            raise error
+        return sink.resumed
 
 
 def transport_of(url: str) -> Transport:

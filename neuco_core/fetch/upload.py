@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import base64
 import tempfile
-from contextlib import closing, suppress
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -14,7 +15,7 @@ from neuco_core.errors import ChecksumError, FetchError, NeucoError, OfflineErro
 from neuco_core.fetch.cache import hash_file
 from neuco_core.fetch.fetch import Pin, verify
 from neuco_core.fetch.s3 import Location, error_code, explain, make_client, parse_s3, read_s3
-from neuco_core.fetch.transfer import GIB, Settings, Sink, in_time
+from neuco_core.fetch.transfer import GIB, Settings, download
 from neuco_core.specs import Remote
 
 LARGEST = 5 * GIB  # what S3 takes in one request; only one request can carry the file's own sha256
@@ -110,8 +111,8 @@ def _prove_public(url: str, pin: Pin, settings: Settings) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "read-back"
         try:
-            with closing(Sink(path, url, size=pin.size, limit=pin.size or settings.max_bytes)) as sink:
-                in_time(lambda: read_s3(url, sink, settings, anonymous=True), sink, settings)
+            read, limits = partial(read_s3, anonymous=True), replace(settings, max_bytes=LARGEST)
+            download(url, path, limits, size=pin.size, progress=False, transport=read)
         except FetchError as error:
             what = f"the file is stored, but others cannot read it: {error.what}"
             raise FetchError(what, where=url, hint=POLICY) from error
