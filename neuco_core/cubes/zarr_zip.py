@@ -23,6 +23,10 @@ from neuco_core.tables.limits import check_members, check_unpacked
 NAME = "bands"
 FORMAT = 2
 SEPARATORS = (".", "/")
+# What numbers are packed with. A file names its codecs, and some that numcodecs has, or that a package adds to it, do
+# more than unpack: ``pickle`` runs code, ``lzma`` takes as much memory as the file asks for.
+COMPRESSORS = ("blosc", "bz2", "gzip", "lz4", "zlib", "zstd")
+FILTERS = ("bitround", "delta", "fixedscaleoffset", "quantize", "shuffle")
 
 
 class StoredArray:
@@ -46,17 +50,23 @@ class StoredArray:
         self.separator = declared.get("dimension_separator", ".")
         if self.separator not in SEPARATORS or self.order not in ("C", "F"):
             raise ValueError(f"unknown separator {self.separator!r} or order {self.order!r}")
+        filters, compressor = declared["filters"] or [], declared["compressor"]
+        for allowed, configs in ((FILTERS, filters), (COMPRESSORS, [compressor] if compressor else [])):
+            for config in configs:
+                if config["id"] not in allowed:
+                    raise ValueError(f"codec {config['id']!r}, expected one of {', '.join(allowed)}")
         try:
             from numcodecs import get_codec
         except ImportError as error:
             raise DependencyError("cubes need numcodecs", hint=f"Run `{how_to_install('cubes')}`") from error
-        self.codecs = [get_codec(config) for config in (*(declared["filters"] or ()), declared["compressor"]) if config]
+        self.codecs = [get_codec(config) for config in (*filters, compressor) if config]
+        # Whether a chunk can be unpacked to where it belongs, without a copy.
+        only_blosc = not filters and compressor and compressor["id"] == "blosc"
+        self._straight = only_blosc and self.order == "C" and self.dtype.isnative
         self._members = frozenset(archive.namelist())
 
     def read(self, season: int, target: np.ndarray) -> None:
         """Fill ``target`` (band, y, x) with one season."""
-        # Whether a chunk can be unpacked to where it belongs, without a copy.
-        straight = len(self.codecs) == 1 and self.order == "C" and self.dtype.isnative
         for place, where in self._touching():
             chunk = (0, season // self.chunks[1], *place)
             inside: Any = (0, season % self.chunks[1], *(slice(0, part.stop - part.start) for part in where))
@@ -64,10 +74,14 @@ class StoredArray:
             name = f"{NAME}/" + self.separator.join(map(str, chunk))
             if name not in self._members:
                 view[...] = self.fill
-            elif straight and self.chunks == (1, 1, *view.shape) and view.flags.c_contiguous:
-                self.codecs[0].decode(self.archive.read(name), out=view)
+                continue
+            data = self.archive.read(name)
+            fits = self.chunks == (1, 1, *view.shape) and view.flags.c_contiguous
+            # A chunk that unpacks to less would leave there what the memory held before, such as another cube.
+            if self._straight and fits and _unpacked_by_blosc(data) == view.nbytes:
+                self.codecs[0].decode(data, out=view)
             else:
-                view[...] = self._decoded(name)[inside]
+                view[...] = self._decoded(data)[inside]
 
     def _touching(self) -> Iterator[tuple[tuple[int, ...], tuple[slice, ...]]]:
         """Each chunk of a season, by its place in the grid, and which part of (band, y, x) it fills."""
@@ -76,12 +90,16 @@ class StoredArray:
             filled = zip(place, sizes, strict=True)
             yield place, tuple(slice(at * part, min((at + 1) * part, whole)) for at, (whole, part) in filled)
 
-    def _decoded(self, name: str) -> np.ndarray:
-        data: Any = self.archive.read(name)
+    def _decoded(self, data: Any) -> np.ndarray:
         for codec in reversed(self.codecs):
             data = codec.decode(data)
         values = np.frombuffer(memoryview(data).cast("B"), self.dtype)
         return values.reshape(self.chunks, order=self.order)
+
+
+def _unpacked_by_blosc(data: bytes) -> int:
+    """How many bytes a chunk unpacks to, as its header says: four numbers of a byte each, then this one."""
+    return int.from_bytes(data[4:8], "little")
 
 
 def read_cube(path: Path, seasons: Sequence[int], expected: tuple[int, ...]) -> np.ndarray:

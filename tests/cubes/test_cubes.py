@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import pickle
 import sys
+import zipfile
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -155,6 +158,76 @@ def test_bad_files_are_named(tmp_path: Path) -> None:
         source.read(ids)
     with pytest.raises(DataError, match="modalities of different sizes"):
         SSL4EOCubes(tmp_path).read(ids[:1])
+
+
+def repacked(path: Path, array: dict[str, Any], chunk: bytes) -> None:
+    """The cube with other declarations, and this as its first chunk."""
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    members["bands/.zarray"] = json.dumps({**json.loads(members["bands/.zarray"]), **array}).encode()
+    members["bands/0.0.0.0.0"] = chunk
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+
+
+@pytest.fixture
+def cube(tmp_path: Path) -> Path:
+    (name,) = fake.write_folder(tmp_path, count=1, files=(), side=4)
+    return tmp_path / "data" / "s1" / "part-000000" / f"{name}.zarr.zip"
+
+
+def read_one(cube: Path) -> CubeBatch:
+    return SSL4EOCubes(cube.parents[3], modalities=("s1",), seasons=("spring",)).read([cube.name])
+
+
+class Trap:
+    """Makes a file when it is unpickled."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (Path.touch, (self.path,))
+
+
+@pytest.mark.parametrize(
+    ("array", "message"),
+    [
+        ({"compressor": {"id": "pickle"}}, "codec 'pickle', expected one of blosc"),
+        ({"filters": [{"id": "pickle"}], "compressor": None}, "codec 'pickle', expected one of bitround"),
+        ({"filters": [{"id": "shuffle"}, {"id": "json2"}]}, "codec 'json2'"),
+        ({"compressor": {"id": "lzma"}}, "codec 'lzma'"),
+        ({"compressor": {"id": ["zlib"]}}, r"codec \['zlib'\]"),
+        ({"compressor": "zlib"}, "damaged cube"),
+    ],
+)
+def test_a_cube_runs_no_code_and_chooses_no_other_codec(
+    cube: Path, array: dict[str, Any], message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Refused by its name: numcodecs is not even asked for it."""
+    repacked(cube, array, pickle.dumps(Trap(cube.with_name("sprung"))))
+    monkeypatch.setattr("numcodecs.get_codec", None)
+    with pytest.raises(DataError, match=message):
+        read_one(cube)
+    assert not cube.with_name("sprung").exists()
+
+
+@pytest.mark.parametrize("codec", [{"id": "blosc"}, {"id": "zlib"}, {"id": "zstd"}, {"id": "lz4"}, {"id": "gzip"}])
+@pytest.mark.parametrize("part", [4, 2, 1])
+def test_a_chunk_is_read_whole_or_not_at_all(cube: Path, codec: dict[str, Any], part: int) -> None:
+    from numcodecs import get_codec
+
+    values = np.arange(4, dtype="<f4").repeat(4)
+    array = {"compressor": codec, "chunks": [1, 1, 1, 4, 4], "shape": [1, 4, 2, 4, 4]}
+    repacked(cube, array, bytes(get_codec(codec).encode(values[: 4 * part])))
+    with zipfile.ZipFile(cube, "a") as archive:
+        archive.writestr("bands/0.0.1.0.0", bytes(get_codec(codec).encode(values)))
+    if part == 4:
+        assert np.array_equal(read_one(cube).values, np.tile(values, (2, 1)).reshape(1, 1, 2, 4, 4))
+    else:
+        with pytest.raises(DataError, match="damaged cube"):
+            read_one(cube)
 
 
 def test_bad_folders_and_names(tmp_path: Path) -> None:
