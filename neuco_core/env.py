@@ -43,12 +43,13 @@ def requirement_name(requirement: str) -> str:
 
 def how_to_install(extra: str) -> str:
     """The command that brings an extra of neuco, by the names of its packages: neuco itself may be on no index."""
-    wanted = re.compile(rf"(.*?)\s*;.*extra == ['\"]{extra}['\"]")
+    of_extra = re.compile(rf"(.*?)\s*;.*extra == ['\"]{extra}['\"]")
     try:
-        found = [match[1] for line in metadata.requires("neuco") or () if (match := wanted.match(line))]
+        lines = metadata.requires("neuco") or ()
     except metadata.PackageNotFoundError:  # on the path, and not installed
-        found = []
-    return "pip install " + " ".join(f"'{name}'" for name in found or [f"neuco[{extra}]"])
+        lines = ()
+    packages = [match[1] for match in map(of_extra.match, lines) if match]
+    return "pip install " + " ".join(f"'{name}'" for name in packages or [f"neuco[{extra}]"])
 
 
 def show_in_debug(error: BaseException) -> None:

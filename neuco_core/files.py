@@ -124,5 +124,5 @@ def read_strictly(path: Path, kind: type[T], what: str, *, most: int, hint: str 
     try:
         return msgspec.json.decode(read_limited(path, most), type=kind)
     except (OSError, ValueError, RecursionError) as error:
-        said = str(error).replace(" - at `$", ", at `")
-        raise DataError(f"not {what}: {said}", where=path, hint=hint) from error
+        reason = str(error).replace(" - at `$", ", at `")
+        raise DataError(f"not {what}: {reason}", where=path, hint=hint) from error

@@ -48,21 +48,21 @@ class Protocol(Checked):
 
     def with_(self, **changes: Any) -> "Protocol":
         """A variant with some fields changed; what is no field of the protocol is a parameter of its probe."""
-        own = {f.name for f in dataclasses.fields(self)} - {"name", "params", "description"}
+        rules = {f.name for f in dataclasses.fields(self)} - {"name", "params", "description"}
         for name, value in changes.items():
             if not re.fullmatch(r"[a-z][a-z0-9_]*", name) or name in ("name", "params", "description"):
-                raise wrong(self, name, value, "one of " + ", ".join(sorted(own)) + ", or a parameter of the probe")
+                raise wrong(self, name, value, "one of " + ", ".join(sorted(rules)) + ", or a parameter of the probe")
         base, _, suffix = self.name.partition("+")
         changed = dict(item.split("=", 1) for item in suffix.split(",") if item)
         changed.update({name: _plain(value) for name, value in changes.items()})
-        fields: dict[str, Any] = {name: value for name, value in changes.items() if name in own}
-        fields["params"] = {**self.params, **{name: value for name, value in changes.items() if name not in own}}
+        fields: dict[str, Any] = {name: value for name, value in changes.items() if name in rules}
+        fields["params"] = {**self.params, **{name: value for name, value in changes.items() if name not in rules}}
         name = base + "+" + ",".join(f"{key}={changed[key]}" for key in sorted(changed)) if changed else base
         return dataclasses.replace(self, name=name, **fields)
 
-    def splitter_for(self, own: str) -> str:
-        """The splitter for a task that names its ``own``, or "" if it names none: random splits give way to it."""
-        return own if own and self.splitter == SHUFFLE else self.splitter
+    def splitter_for(self, of_task: str) -> str:
+        """The splitter for a task that names one, or "" if it names none: random splits give way to it."""
+        return of_task if of_task and self.splitter == SHUFFLE else self.splitter
 
 
 def load_protocol(name: str) -> Protocol:

@@ -63,13 +63,13 @@ class Brief:
 
 def brief(value: Any) -> str:
     """``Type(field=value, …)`` with what differs from the defaults, each cut short."""
-    told = [f"{f.name}={_short(getattr(value, f.name))}" for f in dataclasses.fields(value) if _tells(value, f)]
-    text = ", ".join(told)
+    fields = [field for field in dataclasses.fields(value) if _differs(value, field)]
+    text = ", ".join(f"{field.name}={_short(getattr(value, field.name))}" for field in fields)
     cut = text if len(text) <= LONGEST_REPR else text[: LONGEST_REPR - 1] + "…"
     return f"{type(value).__name__}({cut})"
 
 
-def _tells(owner: object, field: dataclasses.Field[Any]) -> bool:
+def _differs(owner: object, field: dataclasses.Field[Any]) -> bool:
     made = field.default_factory() if field.default_factory is not dataclasses.MISSING else field.default
     value = getattr(owner, field.name)
     if isinstance(value, Mapping | tuple | str) and not value:

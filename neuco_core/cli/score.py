@@ -32,7 +32,7 @@ from neuco_core.cli.score_show import Answer, AnswerForm, answer_form, answer_op
 from neuco_core.env import available_cores, registry_dir
 from neuco_core.errors import ScoreError, UsageError
 from neuco_core.fields import ID
-from neuco_core.plugins.catalog import catalog
+from neuco_core.plugins.catalog import list_methods
 from neuco_core.progress import show_progress
 from neuco_core.records.model import Record
 from neuco_core.runs.engine import EngineError, EngineLike, open_engine
@@ -194,7 +194,7 @@ def _score(request: ScoreRequest, choice: Choice, preview: Preview | None, form:
     engine = open_engine(request.engine, jobs)  # before the plan: a wrong name costs no time
     limits = default_limits(jobs, request.time_limit, request.memory_limit, request.embed_time_limit)
     files = _open_files(request, choice.tasks, shared) if request.files else []
-    methods = catalog().methods(*request.methods) if request.methods or request.everything else []
+    methods = list_methods(*request.methods) if request.methods or request.everything else []
     if preview:
         plans = plan_preview(preview, methods, files, choice.groups, shared)
     else:

@@ -54,8 +54,8 @@ class Catalog:
         noun = NOUN_OF[cls]
         spec = self.plugins.find(noun, spec_id)
         if spec is None:
-            known = self.plugins.versions(noun, spec_id) if "@" in spec_id else ()
-            raise UnknownIdError(noun, spec_id, known or self.all(cls), self._broken_hint(noun))
+            versions = self.plugins.versions(noun, spec_id) if "@" in spec_id else ()
+            raise UnknownIdError(noun, spec_id, versions or self.all(cls), self._broken_hint(noun))
         if not isinstance(spec, cls):  # the plugin manager checks this; the type checker cannot know
             raise PluginError(f"{spec_id!r} is not a {noun}", where=spec.origin)
         return spec
@@ -91,32 +91,28 @@ class Catalog:
         if dataset is not None:
             self.load(Dataset, dataset)
         pool = self.suite_tasks(self.suite(suite)) if suite is not None else None
-        chosen = self._select(Task, ids, tag, pool)
+        chosen = self.select(Task, ids, tag, pool)
         return [task for task in chosen if kind in (None, task.kind) and dataset in (None, task.dataset)]
 
-    def methods(self, *ids: str, tag: str | Iterable[str] = ()) -> list[Method]:
-        """Methods by id or pattern (any of them) and tag (all of them)."""
-        return self._select(Method, ids, tag)
-
-    def _select(
+    def select(
         self, cls: type[C], ids: Iterable[str], tags: str | Iterable[str], pool: Iterable[C] | None = None
     ) -> list[C]:
-        """Those that match any of the patterns, if there are any, and have all the tags."""
-        noun, known = NOUN_OF[cls], self.all(cls)
-        versions = [self.load(cls, ref) for ref in ids if "@" in ref]
-        patterns = tuple(ids)
-        for pattern in patterns:
-            if "@" not in pattern and not any(fnmatchcase(spec_id, pattern) for spec_id in known):
-                raise UnknownIdError(noun, pattern, known, self._broken_hint(noun))
-        specs = {spec.label: spec for spec in (pool if pool is not None else [*known.values(), *versions])}
-        wanted = {tags} if isinstance(tags, str) else set(tags)
-        all_tags = {tag for spec in (*known.values(), *specs.values()) for tag in spec.tags}
-        for tag in sorted(wanted - all_tags):
+        """Those that match any of the ids and patterns, if there are any, and have all the tags."""
+        noun, newest = NOUN_OF[cls], self.all(cls)
+        refs = tuple(ids)
+        versions = [self.load(cls, ref) for ref in refs if "@" in ref]
+        for ref in refs:
+            if "@" not in ref and not any(fnmatchcase(spec_id, ref) for spec_id in newest):
+                raise UnknownIdError(noun, ref, newest, self._broken_hint(noun))
+        specs = {spec.label: spec for spec in (pool if pool is not None else [*newest.values(), *versions])}
+        asked_tags = {tags} if isinstance(tags, str) else set(tags)
+        all_tags = {tag for spec in (*newest.values(), *specs.values()) for tag in spec.tags}
+        for tag in sorted(asked_tags - all_tags):
             raise UnknownIdError("tag", tag, all_tags, f"Tags of {noun}s: {', '.join(sorted(all_tags)) or 'none'}")
         chosen = []
         for spec in specs.values():
-            fits = any(fnmatchcase(spec.id, pattern) or pattern == exact(spec.label) for pattern in patterns)
-            if (fits or not patterns) and wanted <= set(spec.tags):
+            fits = any(fnmatchcase(spec.id, ref) or ref == exact(spec.label) for ref in refs)
+            if (fits or not refs) and asked_tags <= set(spec.tags):
                 chosen.append(spec)
         return chosen
 
@@ -240,8 +236,8 @@ def catalog() -> Catalog:
 
 def name_of(noun: str, label: str) -> str:
     """The name that a user gives to have this version: the id alone is the newest."""
-    known = catalog().plugins.versions(noun, label)
-    return exact(label) if known and known[-1] != exact(label) else label.partition("@")[0]
+    versions = catalog().plugins.versions(noun, label)
+    return exact(label) if versions and versions[-1] != exact(label) else label.partition("@")[0]
 
 
 def load_task(task_id: str) -> Task:
@@ -325,7 +321,7 @@ def list_tasks(
 
 def list_methods(*ids: str, tag: str | Iterable[str] = ()) -> list[Method]:
     """Methods by id or pattern (any of them) and tag (all of them)."""
-    return catalog().methods(*ids, tag=tag)
+    return catalog().select(Method, ids, tag)
 
 
 def list_datasets() -> list[Dataset]:

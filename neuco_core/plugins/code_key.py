@@ -122,8 +122,8 @@ def _locate(package: str, importer: Path | None = None) -> Path | None:
         beside = importer.with_name(f"{package}.py")
         return beside if importer.is_file() and beside.is_file() else None
     module = sys.modules.get(package)
-    places = [*getattr(module, "__path__", ()), getattr(module, "__file__", None)]
-    return Path(places[0]) if places[0] else None
+    locations = [*getattr(module, "__path__", ()), getattr(module, "__file__", None)]
+    return Path(locations[0]) if locations[0] else None
 
 
 class _Content(NamedTuple):
@@ -156,8 +156,8 @@ def _files(package: str, location: Path) -> dict[str, _Content]:
 
 def _content(path: Path, package: str = "") -> _Content:
     """Read once in a process while the file stays as it is; ``package`` is what its relative imports start from."""
-    known = path.stat()  # the time of the last change of state cannot be set back
-    return _read(path, package, (known.st_ino, known.st_size, known.st_mtime_ns, known.st_ctime_ns))
+    state = path.stat()  # the time of the last change of state cannot be set back
+    return _read(path, package, (state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns))
 
 
 @functools.lru_cache(maxsize=4096)
@@ -193,11 +193,13 @@ def _dump(node: Any) -> Any:
 
 def _versions(module: str, name: str) -> dict[str, Any]:
     """Versions of the parts of neuco behind an imported name; a table that is imported counts whole."""
-    found: dict[str, Any] = {}
-    for part, wanted in ((module, name), (f"{module}.{name}", "*")):  # the name may be that of a module
-        _, versions, constants = parts_of(part)
-        for component in versions:
-            found |= behind(part, component) if wanted in (component, "*") else {}
-        for constant, value in constants.items():
-            found |= {constant: hashed(_dump(value))} if wanted in (constant, "*") else {}
-    return found
+    versions: dict[str, Any] = {}
+    for part, imported in ((module, name), (f"{module}.{name}", "*")):  # the name may be that of a module
+        parts = parts_of(part)
+        for component in parts.versions:
+            if imported in (component, "*"):
+                versions |= behind(part, component)
+        for constant, value in parts.constants.items():
+            if imported in (constant, "*"):
+                versions[constant] = hashed(_dump(value))
+    return versions

@@ -104,8 +104,8 @@ def inside(spec_id: str, namespace: str) -> bool:
 
 def heads(spec_id: str) -> list[str]:
     """The namespaces that an id lies in: ``soil`` and ``soil_ph`` of ``soil-ph``."""
-    words = alike(spec_id).split("_")
-    return ["_".join(words[:count]) for count in range(1, len(words) + 1)]
+    parts = alike(spec_id).split("_")
+    return ["_".join(parts[:count]) for count in range(1, len(parts) + 1)]
 
 
 def overlaps(candidates: Iterable[Candidate]) -> dict[Candidate, BrokenPlugin]:
@@ -131,16 +131,16 @@ def overlaps(candidates: Iterable[Candidate]) -> dict[Candidate, BrokenPlugin]:
     return refused
 
 
-def extended(own: Iterable[str], package: str) -> list[str]:
+def extended(package_path: Iterable[str], package: str) -> list[str]:
     """The folders of an in-tree package: its own, and those of its name on the Python path that are not packages.
 
     One with an ``__init__.py`` is another installation of neuco, whose plugins would all be there twice. This runs at
     import, which must not fail: ``os.path`` says no of what may not be looked at, where ``Path`` raises.
     """
-    places = [os.path.join(entry or ".", package) for entry in sys.path]  # noqa: PTH118
-    added = [path for path in places if os.path.isdir(path) and not os.path.exists(f"{path}/__init__.py")]  # noqa: PTH110, PTH112
+    named_so = [os.path.join(entry or ".", package) for entry in sys.path]  # noqa: PTH118
+    added = [path for path in named_so if os.path.isdir(path) and not os.path.exists(f"{path}/__init__.py")]  # noqa: PTH110, PTH112
     folders: dict[Path, str] = {}
-    for folder in (*own, *added):  # of one folder under two names, the first: ours before what the path adds
+    for folder in (*package_path, *added):  # of one folder under two names, the first: ours before what the path adds
         folders.setdefault(Path(folder).resolve(), folder)
     return list(folders.values())
 

@@ -14,8 +14,9 @@ import numpy as np
 import pytest
 
 import neuco_methods
+from neuco_core.errors import PluginError
 from neuco_core.plugins.code_key import code_key
-from neuco_core.versions import parts_of
+from neuco_core.versions import behind, parts_of
 
 FILES = {
     "__init__.py": '"""A package."""\n',
@@ -150,6 +151,11 @@ def test_a_raised_version_of_a_part_of_neuco_is_noticed(package: Package, monkey
     raised = {"resize": 2, "bilinear": 1}
     monkeypatch.setattr("neuco_core.plugins.code_key.behind", lambda module, name: raised)
     assert package.key() != before
+
+
+def test_a_part_of_neuco_without_a_version_is_refused_with_the_cure() -> None:
+    with pytest.raises(PluginError, match=r"metrics: finite has no version.* Mark it with @versioned\(1\)"):
+        behind("neuco_core.scoring.metrics", "finite")
 
 
 def test_a_table_of_neuco_counts_by_its_content(package: Package, monkeypatch: pytest.MonkeyPatch) -> None:
