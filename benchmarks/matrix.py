@@ -15,9 +15,10 @@ import tempfile
 import time
 from pathlib import Path
 
+from neuco_core.files import hashed
 from neuco_core.plugins.catalog import load_protocol
-from neuco_core.records.fingerprint import Identity
-from neuco_core.records.model import Record, fingerprint, summary
+from neuco_core.records.fingerprint import CellInputs
+from neuco_core.records.model import Record, summary
 from neuco_core.records.store import write_records
 from neuco_core.specs import Method, Remote, Task
 
@@ -69,16 +70,16 @@ def since(start: float) -> str:
 
 def fill(registry: Path, methods: int) -> None:
     chance = random.Random(1)
-    identity = Identity(load_protocol("neuco-2025"))
+    decides = CellInputs(load_protocol("neuco-2025"))
     remotes = [Remote("file:///t", sha256=f"{i:064x}") for i in range(max(TASKS, methods))]
     tasks = [Task(id=f"many_t{i}", dataset="many", kind="regression", source=remotes[i]) for i in range(TASKS)]
     for i in range(methods):
         method = Method(id=f"many_m{i}", files={"many": remotes[i]})
-        write_records(registry, [record(identity, method, task, chance) for task in tasks])
+        write_records(registry, [record(decides, method, task, chance) for task in tasks])
 
 
-def record(identity: Identity, method: Method, task: Task, chance: random.Random) -> Record:
-    inputs = {**identity.inputs(method, task), "labels": "0" * 64, "embeddings": "0" * 64}
+def record(decides: CellInputs, method: Method, task: Task, chance: random.Random) -> Record:
+    inputs = {**decides.of(method, task), "labels": "0" * 64, "embeddings": "0" * 64}
     splits = tuple(chance.random() for _ in range(SPLITS))
     mean, std, q = summary(splits, True) or (None, None, None)
     return Record(
@@ -91,7 +92,7 @@ def record(identity: Identity, method: Method, task: Task, chance: random.Random
         metric="r2",
         protocol="neuco-2025",
         status="ok",
-        fingerprint=fingerprint(inputs),
+        fingerprint=hashed(inputs),
         inputs=inputs,
         greater_is_better=True,
         per_split=splits,

@@ -35,9 +35,9 @@ from neuco_core.plugins.discovery import BrokenPlugin
 from neuco_core.plugins.loading import Plugins
 from neuco_core.records.model import Record, record_line
 from neuco_core.records.store import read_all
-from neuco_core.runs.engine import open_engine
+from neuco_core.runs.engine import default_limits, open_engine
 from neuco_core.runs.plan import Plan, Planner
-from neuco_core.runs.run import default_limits, run_plan
+from neuco_core.runs.run import run_plan
 from neuco_core.site.page_data import gather
 from neuco_core.site.write import write_site
 from neuco_core.specs import Dataset, Method, exact

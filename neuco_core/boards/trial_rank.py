@@ -18,10 +18,10 @@ from neuco_core.errors import NeucoError, UnknownIdError, UsageError
 from neuco_core.plugins.catalog import Catalog, load_protocol
 from neuco_core.records.model import Record
 from neuco_core.records.store import read_all
-from neuco_core.runs.engine import open_engine
+from neuco_core.runs.engine import default_limits, open_engine
 from neuco_core.runs.files import EmbeddingsFile, free_names, open_file
 from neuco_core.runs.plan import Plan, Planner
-from neuco_core.runs.run import default_limits, make_record, run_plan, shared_folder
+from neuco_core.runs.run import make_record, run_plan, shared_folder
 from neuco_core.runs.worker import shared_labels
 from neuco_core.specs import Suite, Task
 from neuco_core.text import LONGEST_REPR, counted, join_names, one_line

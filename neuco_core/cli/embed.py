@@ -15,8 +15,7 @@ from neuco_core.encode.validate import one_line, validate_file
 from neuco_core.env import available_cores
 from neuco_core.errors import DataError, UsageError
 from neuco_core.plugins.catalog import load_dataset, load_method
-from neuco_core.runs.engine import open_engine
-from neuco_core.runs.run import default_limits
+from neuco_core.runs.engine import default_limits, open_engine
 from neuco_core.runs.shards import encode_shards
 from neuco_core.specs import Method
 from neuco_core.tables.embeddings import Embeddings, write_embeddings

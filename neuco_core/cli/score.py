@@ -28,19 +28,29 @@ from neuco_core.cli.options import (
     together,
 )
 from neuco_core.cli.output import clean, warn
-from neuco_core.cli.score_show import Answer, AnswerForm, answer_form, answer_options, describe, describe_plans
+from neuco_core.cli.score_show import (
+    Answer,
+    AnswerForm,
+    PlannedOutcome,
+    answer_form,
+    answer_options,
+    describe,
+    describe_plans,
+    outcomes,
+    verdict,
+)
 from neuco_core.env import available_cores, registry_dir
 from neuco_core.errors import ScoreError, UsageError
 from neuco_core.fields import ID
 from neuco_core.plugins.catalog import list_methods
 from neuco_core.progress import show_progress
 from neuco_core.records.model import Record
-from neuco_core.runs.engine import EngineError, EngineLike, open_engine
+from neuco_core.runs.engine import EngineError, EngineLike, default_limits, open_engine
 from neuco_core.runs.files import EmbeddingsFile, free_names, open_file
 from neuco_core.runs.messages import ScoreCell, Step
 from neuco_core.runs.plan import make_plan
 from neuco_core.runs.preview import Preview, plan_preview
-from neuco_core.runs.run import PlannedOutcome, default_limits, outcomes, run_plan, shared_folder, verdict
+from neuco_core.runs.run import run_plan, shared_folder
 from neuco_core.specs import Task
 from neuco_core.text import counted, join_names
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,11 +20,11 @@ from neuco_core.env import registry_dir
 from neuco_core.errors import UsageError
 from neuco_core.files import write_atomic
 from neuco_core.records.model import Record
-from neuco_core.runs.plan import STATES, Plan
+from neuco_core.records.store import find_record
+from neuco_core.runs.plan import STATES, Plan, PlannedCell
 from neuco_core.runs.preview import Preview
-from neuco_core.runs.run import PlannedOutcome, baseline_check
 from neuco_core.scoring.quality import middle, odd_splits, ruled, split_count
-from neuco_core.specs import to_json
+from neuco_core.specs import Task, exact, to_json
 from neuco_core.text import counted
 
 SUFFIXES = {".json": "json", ".csv": "csv", ".txt": "table"}
@@ -42,6 +43,70 @@ answer_options = together(
         help="Write it to this .json, .csv or .txt file, too; the table is printed all the same.",
     ),
 )
+
+
+@dataclass(frozen=True)
+class PlannedOutcome:
+    """A planned cell and its record: just made, or read from the registry. There is none for what was not run."""
+
+    cell: PlannedCell
+    record: Record | None
+    status: str
+    reason: str
+
+    def to_json(self) -> dict[str, Any]:
+        record = self.record
+        return {
+            **self.cell.to_json(),
+            "status": self.status,
+            "reason": self.reason,
+            "record": record.to_json() if record else None,
+            "median": middle(record.per_split) if record and record.ok else None,
+            "baseline": baseline_check(self.cell.task, record) if record and record.ok else None,
+        }
+
+
+def outcomes(plan: Plan, made: Iterable[Record], registry: Path) -> list[PlannedOutcome]:
+    """Every cell of a plan, in its order. A record that is served from the registry is read strictly."""
+    new = {record.key: record for record in made}
+    results = []
+    for cell in plan.cells:
+        key = cell.method.label, cell.task.label, plan.protocol.name
+        record = new.get(key)
+        if record is None and cell.state in ("cached", "failed"):
+            record = find_record(registry, key)
+        status, reason = (record.status, record.reason) if record else (cell.state, cell.reason)
+        if record and record.failure:
+            reason = f"{record.failure}: {reason}"
+        results.append(PlannedOutcome(cell, record, status, reason))
+    return results
+
+
+def baseline_check(task: Task, record: Record) -> dict[str, Any] | None:
+    """The task's expected score, if it is of the record's protocol; whether it is met is said of its method alone."""
+    expected = task.baseline
+    if expected is None or expected.protocol != record.protocol:
+        return None
+    met = None
+    if expected.method == record.method and record.mean is not None and math.isfinite(record.mean):
+        met = abs(record.mean - expected.score) <= expected.tolerance
+    return {
+        "method": expected.method,
+        "score": expected.score,
+        "tolerance": expected.tolerance,
+        "protocol": expected.protocol,
+        "met": met,
+    }
+
+
+def verdict(results: Sequence[PlannedOutcome], asked: Collection[str] = ()) -> str:
+    """Why the whole is a failure, or "": a task asked for by its id that has no score, or no score at all."""
+    scored = {outcome.cell.task.label for outcome in results if outcome.status == "ok"}
+    tasks = {outcome.cell.task.label: outcome.cell.task.id for outcome in results}
+    missed = sorted(label for label in tasks.keys() - scored if {tasks[label], exact(label)} & set(asked))
+    if missed:
+        return f"{len(missed)} of the tasks asked for could not be scored: {', '.join(missed)}"
+    return "" if scored else "nothing could be scored"
 
 
 def describe_plans(plans: Sequence[Plan], *, as_json: bool) -> None:

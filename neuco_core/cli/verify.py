@@ -14,8 +14,8 @@ from neuco_core.errors import DataError, ScoreError, UnknownIdError
 from neuco_core.plugins.catalog import list_tasks, load_method, load_protocol, load_task, name_of, task_protocol
 from neuco_core.records.model import Record
 from neuco_core.records.store import read_all, read_method, records_file
-from neuco_core.runs.engine import open_engine
-from neuco_core.runs.run import default_limits, shared_folder
+from neuco_core.runs.engine import default_limits, open_engine
+from neuco_core.runs.run import shared_folder
 from neuco_core.runs.verify import TOLERANCE, Verified, explain_cell, verify_records
 from neuco_core.specs import exact
 from neuco_core.text import counted
@@ -128,23 +128,23 @@ def explain(method: str, task: str, protocol: str | None, as_json: bool) -> None
     chosen = load_protocol(protocol) if protocol else task_protocol(asked)
     cell = explain_cell(load_method(method), asked, chosen, registry)
     if as_json:
-        echo_json(cell.to_json())
+        echo_json(cell)
         return
-    click.echo(clean(f"{cell.method} on {cell.task} under {cell.protocol}: {cell.state} ({cell.meaning})"))
-    if cell.reason:
-        click.echo(clean(cell.reason))
-    click.echo(clean(f"record: {cell.record or 'none'}"))
-    others = sorted(protocol for _, name, protocol in read_method(registry, cell.method) if name == cell.task)
-    if others and not cell.record:
+    click.echo(clean("{method} on {task} under {protocol}: {state} ({meaning})".format_map(cell)))
+    if cell["reason"]:
+        click.echo(clean(cell["reason"]))
+    click.echo(clean(f"record: {cell['record'] or 'none'}"))
+    others = sorted(protocol for _, name, protocol in read_method(registry, cell["method"]) if name == cell["task"])
+    if others and not cell["record"]:
         click.echo(clean(f"there are records under {', '.join(others)}: give --protocol"))
     rows = []
-    for name, then, now in cell.inputs:
-        changed = ""
-        if cell.record and then != now:
+    for name, value in cell["inputs"].items():
+        then, now, changed = value["recorded"], value["now"], ""
+        if cell["record"] and then != now:
             # Contents are hashed when they are loaded, and where something comes from may be unknown on this machine.
             changed = "not compared" if now is None else "changed"
-        texts = ("–" if value is None else str(value) for value in (then, now))
+        texts = ("–" if content is None else str(content) for content in (then, now))
         rows.append([name, *(text if len(text) <= 34 else text[:12] + "…" for text in texts), changed])
     click.echo(table(["input", "recorded", "now", ""], rows))
-    if cell.command:
-        click.echo(clean(f"next: {cell.command}"))
+    if cell["command"]:
+        click.echo(clean(f"next: {cell['command']}"))

@@ -33,7 +33,7 @@ from neuco_core.plugins.running import compiled_apart
 from neuco_core.specs import Method
 from neuco_core.text import counted, join_names
 
-BATCH = 64
+BATCH = 64  # samples that an encoder is given at once, unless that is too much for the memory
 NAMED_DAMAGED = 5  # in an error
 # Bytes of a batch as float32. A sample of SSL4EO-S12 with all bands has 30 MB, and a thread on the processor gains
 # nothing from more than one at a time; a GPU does: 256 MB of 13 bands are 68 images of 264 × 264 pixels.

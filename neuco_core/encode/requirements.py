@@ -130,12 +130,6 @@ def lock_of(method: Method) -> Path | None:
     return path if path.is_file() else None
 
 
-def locked_versions(method: Method) -> dict[str, str]:
-    """Versions by package, as the method's lock has them; none without one."""
-    path = lock_of(method)
-    return {item.name: item.version for item in read_lock(path)} if path else {}
-
-
 def weight_hashes(method: Method) -> dict[str, str]:
     """Which bytes the weights are, without fetching them; empty for a method that has none."""
     return {name: require_pin(remote).sha256 for name, remote in method.weights.items()}

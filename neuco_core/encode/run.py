@@ -21,7 +21,7 @@ from neuco_core.cubes.cubes import CubeSource, Selection, select
 from neuco_core.encode.encoding import BATCH, Clock, Encoding
 from neuco_core.encode.requirements import check_bands, full_params, open_cubes, weight_hashes
 from neuco_core.env import available_cores, installed_version, requirement_name
-from neuco_core.errors import DataError, UsageError
+from neuco_core.errors import DataError, NeucoError, UsageError
 from neuco_core.fetch.cache import cache_dir
 from neuco_core.fetch.fetch import fetch
 from neuco_core.files import write_atomic
@@ -88,7 +88,10 @@ def why_not(method: Method, dataset_id: str) -> str:
     """Why a method has nothing for a dataset, known without fetching or computing anything; "" if it has."""
     if method.files:
         return "" if dataset_id in method.files else f"{method.label} has no file for dataset {dataset_id}"
-    dataset = load_dataset(dataset_id)
+    try:
+        dataset = load_dataset(dataset_id)
+    except NeucoError:
+        return ""  # e.g. an unknown one: whoever wants the embeddings meets the error
     if dataset.cubes is None:
         return f"dataset {dataset.id} has no cubes to encode"
     try:

@@ -13,7 +13,7 @@ import secrets
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple, ParamSpec
 
-from neuco_core.encode.requirements import locked_versions, weight_hashes
+from neuco_core.encode.requirements import lock_of, read_lock, weight_hashes
 from neuco_core.encode.run import why_not
 from neuco_core.env import installed_version, requirement_name
 from neuco_core.errors import DependencyError, NeucoError, OfflineError, UnknownIdError, UnpinnedError
@@ -63,10 +63,10 @@ class Trace(NamedTuple):
     missing: str = ""
 
 
-class Identity:
-    """The identities of one run; each is worked out once. ``other`` is of the same run under another protocol."""
+class CellInputs:
+    """What decides the cells of one run; each part is worked out once. ``other`` is of another protocol of the run."""
 
-    def __init__(self, protocol: Protocol, other: Identity | None = None) -> None:
+    def __init__(self, protocol: Protocol, other: CellInputs | None = None) -> None:
         self.protocol = protocol
         self._shared: dict[str, Scalar] = {
             **protocol_inputs(protocol),
@@ -80,7 +80,7 @@ class Identity:
         self._cubes: dict[str, str] = other._cubes if other else {}
         self._tasks: dict[str, dict[str, Scalar]] = {}
 
-    def inputs(self, method: Method, task: Task) -> dict[str, Scalar]:
+    def of(self, method: Method, task: Task) -> dict[str, Scalar]:
         """All inputs but the hashes of the contents."""
         if task.label not in self._tasks:
             splitter = self.protocol.splitter_for(task.splitter)
@@ -92,7 +92,7 @@ class Identity:
                 "kind": task.kind,
                 "metric": task.metric,
                 "metric_code": component(load_metric, task.metric, "function"),
-                "labels_from": self.labels(task).key,
+                "labels_from": self.labels_from(task).key,
                 "splitter": splitter,
                 "splitter_code": component(load_splitter, splitter, "function"),
             }
@@ -100,7 +100,7 @@ class Identity:
             **self._tasks[task.label],
             "method": method.id,
             "method_version": method.version,
-            "embeddings_from": self.embeddings(method, task.dataset).key,
+            "embeddings_from": self.embeddings_from(method, task.dataset).key,
         }
 
     def changes(self, record: Record, now: Mapping[str, Scalar], method: Method, task: Task) -> list[str]:
@@ -125,30 +125,28 @@ class Identity:
             if getattr(record, name) != value
         ]
 
-    def labels(self, task: Task) -> Trace:
+    def labels_from(self, task: Task) -> Trace:
         if task.label not in self._labels:
-            self._labels[task.label] = _attempt(_labels_from, task)
+            self._labels[task.label] = _attempt(labels_key, task)
         return self._labels[task.label]
 
-    def embeddings(self, method: Method, dataset_id: str) -> Trace:
+    def embeddings_from(self, method: Method, dataset_id: str) -> Trace:
         key = method.label, dataset_id
         if key not in self._embeddings:
-            self._embeddings[key] = _attempt(self._embeddings_from, method, dataset_id)
+            self._embeddings[key] = _attempt(embeddings_key, method, dataset_id, self._cubes)
         return self._embeddings[key]
 
-    def _embeddings_from(self, method: Method, dataset_id: str) -> str:
-        if method.files:
-            return hashed({"file": require_pin(method.files[dataset_id]).sha256})
-        if dataset_id not in self._cubes:
-            self._cubes[dataset_id] = cubes_key(load_dataset(dataset_id))
-        return encoded_from(method, self._cubes[dataset_id])
 
-
-def encoded_from(method: Method, dataset: str) -> str:
-    """Where the embeddings of an encoder come from; ``dataset`` is the key of its cubes."""
+def embeddings_key(method: Method, dataset_id: str, cubes: dict[str, str]) -> str:
+    """Where embeddings come from: a file, or an encoder and the cubes of a dataset; ``cubes`` has the keys of these."""
+    if method.files:
+        return hashed({"file": require_pin(method.files[dataset_id]).sha256})
+    if dataset_id not in cubes:
+        cubes[dataset_id] = cubes_key(load_dataset(dataset_id))
     # A package may hold the very weights. No versions but the locked ones are ever run.
     names = {requirement_name(item) for item in method.requires} - NUMERICAL
-    locked = locked_versions(method)
+    lock = lock_of(method)
+    locked = {item.name: item.version for item in read_lock(lock)} if lock else {}
     packages = {name: locked.get(name) or installed_version(name) for name in sorted(names)}
     if not all(packages.values()):
         # Without the package nobody can say whether it changed, or run it: a record is not stale, and not compared.
@@ -160,7 +158,7 @@ def encoded_from(method: Method, dataset: str) -> str:
             "code": own_code(method),
             "packages": packages,
             "encode": version_of("neuco_core.encode.run", "encode_dataset"),
-            "dataset": dataset,
+            "dataset": cubes[dataset_id],
             "weights": weight_hashes(method),
         }
     )
@@ -191,7 +189,8 @@ def own_code(spec: Dataset | Method | Task) -> str:
     return (code_key(function, home_of(spec)) or UNKNOWN_CODE) if function else ""
 
 
-def _labels_from(task: Task) -> str:
+def labels_key(task: Task) -> str:
+    """Where labels come from: the bytes of their file, and how it is read."""
     path = linked_file(task.dataset, task.source)
     content = hash_file(path) if path else require_pin(task.source).sha256
     columns = list(task.columns), task.group_column, task.split_column
@@ -255,19 +254,11 @@ def component(load: Callable[[str], Spec], spec_id: str, attribute: str) -> str:
         return "unknown"
 
 
-def nothing_to_score(method: Method, task: Task) -> str:
-    """Why a method has nothing for a task's dataset, or ""."""
-    try:
-        return why_not(method, task.dataset)
-    except NeucoError:
-        return ""  # e.g. an unknown dataset: the cell will fail with the reason
-
-
 class Present:
     """What is registered at this moment, to compare records with."""
 
     def __init__(self) -> None:
-        self._identities: dict[str, Identity] = {}
+        self._inputs: dict[str, CellInputs] = {}
 
     def why_stale(self, record: Record) -> str:
         """Why a record is no longer true: an input changed, its ids are gone, or it contradicts what is registered.
@@ -276,22 +267,22 @@ class Present:
         this machine, such as a dataset that is not here, does not make a record stale.
         """
         try:
-            if record.protocol not in self._identities:
-                other = next(iter(self._identities.values()), None)
-                self._identities[record.protocol] = Identity(load_protocol(record.protocol), other)
-            identity = self._identities[record.protocol]
+            if record.protocol not in self._inputs:
+                other = next(iter(self._inputs.values()), None)
+                self._inputs[record.protocol] = CellInputs(load_protocol(record.protocol), other)
+            inputs = self._inputs[record.protocol]
             taken = None if record.registered else catalog().plugins.find("method", record.method, any_spelling=True)
             if taken is not None:
                 return f"made from a file, but {taken.id!r} is a registered method now"
             method, task = self._method(record), load_task(f"{record.task}@{record.task_version}")
-            nothing = nothing_to_score(method, task) if record.ok else ""
+            nothing = why_not(method, task.dataset) if record.ok else ""
             if nothing:
                 return f"there is nothing to score: {nothing}"
-            now = identity.inputs(method, task)
+            now = inputs.of(method, task)
             if record.method_version < method.version:
                 # Its successor took the place of its code, so this is all that can be said of its embeddings.
                 now |= {"method_version": record.method_version, "embeddings_from": None}
-            return "; ".join(identity.changes(record, now, method, task))
+            return "; ".join(inputs.changes(record, now, method, task))
         except UnknownIdError as error:
             return f"{error.noun} {error.name!r} is not registered"
         except NeucoError as error:
@@ -299,10 +290,10 @@ class Present:
 
     def why_not_compared(self, record: Record) -> str:
         """What this machine lacks to compare a record that is not stale; "" if all of it was compared."""
-        identity, task = self._identities[record.protocol], load_task(f"{record.task}@{record.task_version}")
-        traces = [identity.labels(task)]
+        inputs, task = self._inputs[record.protocol], load_task(f"{record.task}@{record.task_version}")
+        traces = [inputs.labels_from(task)]
         if record.registered and not self.is_replaced(record):
-            traces.append(identity.embeddings(self._method(record), record.dataset))
+            traces.append(inputs.embeddings_from(self._method(record), record.dataset))
         return next((trace.missing for trace in traces if trace.missing), "")
 
     def is_replaced(self, record: Record) -> bool:

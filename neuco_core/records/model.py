@@ -128,10 +128,6 @@ def summary(per_split: Sequence[float | None], greater_is_better: bool) -> tuple
     return None if math.isnan(found.mean) else (found.mean, found.std, found.q)
 
 
-def fingerprint(inputs: Mapping[str, Scalar]) -> str:
-    return hashed(dict(inputs))
-
-
 def record_line(record: Record) -> bytes:
     """The line of a record in its file."""
     values = record.to_json()
@@ -179,8 +175,8 @@ def _input_problems(record: Record) -> Iterator[str]:
     for name in COMPONENTS:
         if not (isinstance(inputs[name], str) and inputs[name]):
             yield f"bad input {name}; expected a version or the hash of code, got {shorten(inputs[name])}"
-    if record.fingerprint != fingerprint(inputs):
-        yield f"the fingerprint does not follow from the inputs; expected {fingerprint(inputs)}"
+    if record.fingerprint != hashed(inputs):
+        yield f"the fingerprint does not follow from the inputs; expected {hashed(inputs)}"
 
 
 def _score_problems(record: Record) -> Iterator[str]:

@@ -47,6 +47,8 @@ from neuco_core.specs import Engine, resolve
 
 START_SECONDS = 300.0  # a cold start compiles; a slow disk needs its time to import
 LOOK_SECONDS = 0.05
+MEMORY_SHARE = 0.8  # of the machine, for all workers together, unless a limit is given
+CGROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
 # One thread of numerical libraries per worker: more would only stand in each other's way.
 ONE_THREAD = dict.fromkeys(
     ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS", "NUMBA_NUM_THREADS"), "1"
@@ -72,6 +74,21 @@ class StepLimits:
 
     def seconds_of(self, step: Step) -> float:
         return self.embed_seconds if isinstance(step, Embed | EncodeShard) else self.seconds
+
+
+def default_limits(
+    jobs: int, seconds: float | None = None, memory: int | None = None, embed_seconds: float | None = None
+) -> StepLimits:
+    """The limits that were given; ``seconds`` holds for every step, unless embeddings have a limit of their own.
+
+    Where no memory is given, each worker has its share of the machine, or of its control group if that has less.
+    """
+    if memory is None:
+        whole = psutil.virtual_memory().total
+        with contextlib.suppress(OSError, ValueError):  # no such group, or "max"
+            whole = min(whole, int(CGROUP_LIMIT.read_text(encoding="ascii")))
+        memory = int(whole * MEMORY_SHARE / max(jobs, 1))
+    return StepLimits(seconds or StepLimits.seconds, embed_seconds or seconds or StepLimits.embed_seconds, memory)
 
 
 class EngineLike(Protocol):
@@ -169,7 +186,7 @@ class WorkerProcess:
     def __init__(self, limits: StepLimits, progress: StepProgress | None = None) -> None:
         self.limits, self.progress = limits, progress
         self.step: Step | None = None
-        self.holds: Embed | None = None  # the embeddings that it has, or is making
+        self.last: Step | None = None  # the step that it does, or did: its embeddings are there for the next one
         self._process: subprocess.Popen[bytes] | None = None
         self._commands = self.reports = -1
         self._buffer, self._scratch = b"", ""
@@ -182,7 +199,7 @@ class WorkerProcess:
             self.kill()  # it died between two steps, which must not be blamed on the next
         if self._process is None:
             self._start()
-        self.step, self.holds = step, embed_of(step)
+        self.step = self.last = step
         self._deadline = time.monotonic() + (self.limits.seconds_of(step) if self._ready else START_SECONDS)
         with contextlib.suppress(BrokenPipeError):  # it died while idle; poll will notice
             os.write(self._commands, encode(step) + b"\n")
@@ -340,11 +357,6 @@ class LocalEngine:
         finally:
             for worker in workers:
                 worker.kill()
-
-
-def embed_of(step: Step) -> Embed | None:
-    """The embeddings that a step needs."""
-    return step if isinstance(step, Embed) else None if isinstance(step, EncodeShard) else step.embed
 
 
 def _kill_group(pid: int) -> None:

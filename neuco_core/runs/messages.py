@@ -28,13 +28,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import msgspec
 
+from neuco_core.encode.encoding import BATCH
 from neuco_core.records.model import Scores
 
 if TYPE_CHECKING:
     from neuco_core.tables.embeddings import Embeddings
     from neuco_core.tables.labels import Labels
-
-BATCH = 64  # samples that an encoder is given at once, unless that is too much for the memory
 
 
 class Embed(msgspec.Struct, frozen=True, tag=True):

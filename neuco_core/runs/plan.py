@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from neuco_core.encode.run import why_not
 from neuco_core.protocol import Protocol
-from neuco_core.records.fingerprint import Identity, nothing_to_score
+from neuco_core.records.fingerprint import CellInputs
 from neuco_core.records.model import Key, Record, Scalar
 from neuco_core.records.store import read_method
 from neuco_core.runs.files import EmbeddingsFile
@@ -95,7 +96,7 @@ class Planner:
         self, protocol: Protocol, records: Mapping[Key, Record], *, retry: bool = False, fresh: bool = False
     ) -> None:
         self.protocol, self.records, self.retry, self.fresh = protocol, records, retry, fresh
-        self.identity = Identity(protocol)
+        self.inputs = CellInputs(protocol)
         self._known: dict[Scalar, set[str]] = {}
         for record in records.values():
             if record.ok:
@@ -104,7 +105,7 @@ class Planner:
     def file_cell(self, file: EmbeddingsFile, task: Task) -> PlannedCell:
         """A file on a task: one that shares no id with the labels has nothing for it."""
         cell = replace(self.cell(file.method, task), file=file)
-        missing = self.identity.labels(task).missing
+        missing = self.inputs.labels_from(task).missing
         if missing:  # whether the file has something for these labels cannot be known
             return replace(cell, state="skipped", reason=missing)
         nothing = file.left_out.get(task.label, "")
@@ -112,13 +113,13 @@ class Planner:
 
     def cell(self, method: Method, task: Task) -> PlannedCell:
         record = self.records.get((method.label, task.label, self.protocol.name))
-        inputs = self.identity.inputs(method, task)
-        nothing = nothing_to_score(method, task)
+        inputs = self.inputs.of(method, task)
+        nothing = why_not(method, task.dataset)
         if nothing:
             inputs["embeddings_from"] = None
             return PlannedCell(method, task, "not-applicable", nothing, inputs, record)
-        missing = self.identity.labels(task).missing or self.identity.embeddings(method, task.dataset).missing
-        changes = self.identity.changes(record, inputs, method, task) if record else []
+        missing = self.inputs.labels_from(task).missing or self.inputs.embeddings_from(method, task.dataset).missing
+        changes = self.inputs.changes(record, inputs, method, task) if record else []
         known = tuple(sorted(self._known.get(inputs["embeddings_from"], ())))
         state, reason = "new", ""
         if record and record.ok and not changes and not self.fresh:

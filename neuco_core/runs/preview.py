@@ -14,13 +14,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from neuco_core.encode.encoding import BATCH
 from neuco_core.encode.requirements import full_params
 from neuco_core.encode.run import EncodeOptions, encode_dataset, method_embeddings
 from neuco_core.errors import NeucoError
 from neuco_core.plugins.catalog import load_dataset
 from neuco_core.protocol import Protocol
 from neuco_core.runs.files import EmbeddingsFile, file_method, method_id
-from neuco_core.runs.messages import BATCH
 from neuco_core.runs.plan import Plan, PlannedCell, Planner
 from neuco_core.runs.worker import shared_labels
 from neuco_core.specs import Method, Task
@@ -63,12 +63,12 @@ def plan_preview(
     for method in methods if preview.params else ():
         full_params(method, preview.params)  # refused if one of the methods lacks them, before anything is encoded
     cells_of = _PreviewCells(preview, [task for _, tasks in chosen for task in tasks], shared)
+    sources: list[Method | EmbeddingsFile] = [*methods, *files]
     plans = []
     for protocol, tasks in chosen:
         planner = Planner(protocol, {})
         ordered = sorted(tasks, key=lambda task: (task.dataset, task.label))
-        cells = [cells_of.method(planner, method, task) for method in methods for task in ordered]
-        cells += [cells_of.file(planner, file, task) for file in files for task in ordered]
+        cells = [cells_of.cell(planner, source, task) for source in sources for task in ordered]
         plans.append(Plan(protocol, tuple(cells)))
     return plans
 
@@ -81,16 +81,23 @@ class _PreviewCells:
         self._made: dict[tuple[str, str], EmbeddingsFile | NeucoError] = {}
         self._samples: dict[str, frozenset[str]] = {}
 
-    def method(self, planner: Planner, method: Method, task: Task) -> PlannedCell:
-        alias = Method(id=self.preview.name(method.id), title=method.title, files=method.files, encoder=method.encoder)
-        nothing = EmbeddingsFile(Path(), alias)  # also what was not made is a file's: it leaves no record
-        planned = replace(planner.cell(method, task), method=alias, file=nothing)
+    def cell(self, planner: Planner, source: Method | EmbeddingsFile, task: Task) -> PlannedCell:
+        """A method, or a file that was given; with a limit, on some samples."""
+        if isinstance(source, EmbeddingsFile):
+            key, stem = (str(source.path), task.dataset), source.method.id
+            planned = planner.file_cell(source, task)
+            if self.preview.limit is None:
+                return planned
+        else:
+            key, stem = (source.label, task.dataset), source.id
+            alias = Method(id=self.preview.name(stem), title=source.title, files=source.files, encoder=source.encoder)
+            # Also what was not made is a file's: it leaves no record.
+            planned = replace(planner.cell(source, task), method=alias, file=EmbeddingsFile(Path(), alias))
         if not planned.to_run:
             return planned
-        key = method.label, task.dataset
         if key not in self._made:
             try:
-                self._made[key] = self._write(self._embeddings(method, task.dataset), method.id, task.dataset)
+                self._made[key] = self._write(self._embeddings(source, task.dataset), stem, task.dataset)
             except NeucoError as error:
                 self._made[key] = error
         made = self._made[key]
@@ -98,26 +105,15 @@ class _PreviewCells:
             return replace(planned, state="failed", reason=str(made))
         return planner.file_cell(made, task)
 
-    def file(self, planner: Planner, file: EmbeddingsFile, task: Task) -> PlannedCell:
-        """A file that was given; with a limit, some rows of it."""
-        cell = planner.file_cell(file, task)
-        if self.preview.limit is None or not cell.to_run:
-            return cell
-        key = str(file.path), task.dataset
-        if key not in self._made:
-            rows = read_embeddings(file.path, strict=file.strict).only(self._ids(task.dataset))
-            self._made[key] = replace(self._write(rows, file.method.id, task.dataset), strict=file.strict)
-        made = self._made[key]
-        return planner.file_cell(made, task) if isinstance(made, EmbeddingsFile) else cell
-
-    def _embeddings(self, method: Method, dataset: str) -> Embeddings:
+    def _embeddings(self, source: Method | EmbeddingsFile, dataset: str) -> Embeddings:
+        limit, params = self.preview.limit, self.preview.params
+        if isinstance(source, EmbeddingsFile):
+            return read_embeddings(source.path, strict=source.strict).only(self._ids(dataset))
         options = EncodeOptions(batch_size=self.preview.batch_size, cached=not self.preview.fresh)
-        if self.preview.limit is None:
-            return method_embeddings(method, dataset, self.preview.params, options)
-        ids = self._ids(dataset)
-        if method.files:
-            return method_embeddings(method, dataset, self.preview.params, options).only(ids)
-        return encode_dataset(method, load_dataset(dataset), self.preview.params, options, only=ids)
+        if limit is not None and not source.files:
+            return encode_dataset(source, load_dataset(dataset), params, options, only=self._ids(dataset))
+        embeddings = method_embeddings(source, dataset, params, options)
+        return embeddings if limit is None else embeddings.only(self._ids(dataset))
 
     def _ids(self, dataset: str) -> frozenset[str]:
         """The samples: of each task as many as the limit says, in the same order for all tasks."""

@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from neuco_core.encode.encoding import check_output
+from neuco_core.encode.encoding import BATCH, check_output
 from neuco_core.encode.requirements import full_params, open_cubes
 from neuco_core.encode.run import chunks_of, open_cache
 from neuco_core.errors import DataError, PluginError, UsageError
 from neuco_core.plugins.catalog import load_dataset
 from neuco_core.progress import SampleProgress, sample_progress
 from neuco_core.runs.engine import EngineLike, StepLimits
-from neuco_core.runs.messages import BATCH, Encoded, EncodeShard, Failed, Group, Result
+from neuco_core.runs.messages import Encoded, EncodeShard, Failed, Group, Result
 from neuco_core.specs import Method
 from neuco_core.tables.embeddings import Embeddings, content_hash, make_embeddings
 

@@ -14,7 +14,7 @@ from neuco_core.errors import NeucoError, UsageError
 from neuco_core.plugins.catalog import load_method, load_metric, load_protocol, load_task, name_of, task_protocol
 from neuco_core.protocol import Protocol
 from neuco_core.records.fingerprint import Present
-from neuco_core.records.model import FIELDS, Key, Record, Scalar
+from neuco_core.records.model import FIELDS, Key, Record
 from neuco_core.records.store import find_record, records_file
 from neuco_core.runs.engine import EngineLike, StepLimits
 from neuco_core.runs.messages import ScoreCell
@@ -199,27 +199,11 @@ def _largest(old: Splits, new: Splits) -> float | str:
     return max((abs(a - b) for a, b in zip(old, new, strict=True) if a is not None and b is not None), default=0.0)
 
 
-@dataclass(frozen=True)
-class Explanation:
-    """A cell's state, the reason, its inputs as recorded and as they are now, and the next command."""
+def explain_cell(method: Method, task: Task, protocol: Protocol, registry: Path) -> dict[str, Any]:
+    """Why a cell is cached, stale, failed, skipped or not there; nothing is computed.
 
-    method: str
-    task: str
-    protocol: str
-    state: str
-    meaning: str
-    reason: str
-    record: str
-    inputs: tuple[tuple[str, Scalar, Scalar], ...]
-    command: str
-
-    def to_json(self) -> dict[str, Any]:
-        inputs = {name: {"recorded": then, "now": now} for name, then, now in self.inputs}
-        return {**self.__dict__, "inputs": inputs}
-
-
-def explain_cell(method: Method, task: Task, protocol: Protocol, registry: Path) -> Explanation:
-    """Why a cell is cached, stale, failed, skipped or not there; nothing is computed."""
+    ``inputs`` are as recorded and as they are now, ``record`` is the file of its record, ``command`` the next one.
+    """
     record = find_record(registry, (method.label, task.label, protocol.name))
     cell = Planner(protocol, {record.key: record} if record else {}).cell(method, task)
     then = record.inputs if record else {}
@@ -229,14 +213,11 @@ def explain_cell(method: Method, task: Task, protocol: Protocol, registry: Path)
     if cell.state == "cached":
         words = ["neuco", "verify", f"{method.label}/{task.label}"]
     goes_on = cell.to_run or cell.state in ("failed", "cached")
-    return Explanation(
-        method.label,
-        task.label,
-        protocol.name,
-        cell.state,
-        STATES[cell.state],
-        cell.reason,
-        str(records_file(registry, method.label)) if record else "",
-        tuple((name, then.get(name), cell.inputs.get(name)) for name in sorted(then.keys() | cell.inputs.keys())),
-        shlex.join(words) if goes_on else "",
-    )
+    names = sorted(then.keys() | cell.inputs.keys())
+    return {
+        **cell.to_json(),
+        "meaning": STATES[cell.state],
+        "record": str(records_file(registry, method.label)) if record else "",
+        "inputs": {name: {"recorded": then.get(name), "now": cell.inputs.get(name)} for name in names},
+        "command": shlex.join(words) if goes_on else "",
+    }

@@ -240,12 +240,14 @@ class Truth:
     def value(self, metric: Metric, prediction: np.ndarray) -> float:
         """The metric of one prediction (n, outputs or classes); NaN if it is not a finite number."""
         if not self.regression:
-            return finite(resolve(metric.function)(self.own, prediction))
-        if metric.id == "r2":  # it has no unit: it is taken on the scaled labels, where its thresholds are at home
-            return finite(r2_steps(self.scaled, prediction[None], strict=self.strict)[0])
-        pair = self.own, self.restored(prediction)
-        truth, prediction = (a[:, 0] if a.shape[1] == 1 else a for a in pair)
-        return finite(resolve(metric.function)(truth, prediction))
+            value = resolve(metric.function)(self.own, prediction)
+        elif metric.id == "r2":  # it has no unit: it is taken on the scaled labels, where its thresholds are at home
+            value = r2_steps(self.scaled, prediction[None], strict=self.strict)[0]
+        else:
+            pair = self.own, self.restored(prediction)
+            truth, prediction = (a[:, 0] if a.shape[1] == 1 else a for a in pair)
+            value = resolve(metric.function)(truth, prediction)
+        return float(value) if np.isfinite(value) else float("nan")
 
     def curve(self, metric: Metric, steps: np.ndarray) -> np.ndarray:
         """The metric after every step: the usual ones in one go."""
@@ -258,8 +260,3 @@ class Truth:
     def restored(self, prediction: np.ndarray) -> np.ndarray:
         """A prediction in the labels' own units."""
         return prediction * self.span + self.low if self.regression else prediction
-
-
-def finite(value: float) -> float:
-    """The value, or NaN for one that is not a finite number."""
-    return float(value) if np.isfinite(value) else float("nan")

@@ -19,7 +19,7 @@ from neuco_core.errors import DataError, PluginError, ScoreError, UsageError
 from neuco_core.files import jsonable
 from neuco_core.plugins import catalog
 from neuco_core.protocol import DEFAULT_PROTOCOL, Protocol, load_protocol
-from neuco_core.scoring.metrics import Truth, confusion, finite
+from neuco_core.scoring.metrics import Truth, confusion
 from neuco_core.scoring.probes import Fit, Split
 from neuco_core.scoring.probes.linear import WordStream
 from neuco_core.scoring.quality import middle, split_count, summarize
@@ -299,10 +299,10 @@ def evaluate_split(
     curve = truth.curve(metric, fit.predictions)
     epoch = choose(curve, protocol.select, metric.greater_is_better)
     chosen, flat = fit.predictions[epoch], truth.flat()
-    left_out = flat and protocol.flat == "leave-out"
+    undefined = not np.isfinite(curve[epoch]) or (flat and protocol.flat == "leave-out")
     curves = {"train_loss": fit.train_loss, "test_loss": fit.test_loss, "metric": curve}
     return SplitOutcome(
-        score=float("nan") if left_out else finite(curve[epoch]),
+        score=float("nan") if undefined else float(curve[epoch]),
         epoch=epoch,
         flat=flat,
         train=len(split.train),

@@ -17,7 +17,7 @@ import numpy as np
 from neuco_core.errors import DataError, NeucoError
 from neuco_core.fetch.cache import hash_file
 from neuco_core.protocol import Protocol, load_protocol
-from neuco_core.records.fingerprint import Identity
+from neuco_core.records.fingerprint import CellInputs
 from neuco_core.records.model import Record
 from neuco_core.runs.files import EmbeddingsFile
 from neuco_core.runs.plan import PlannedCell
@@ -83,7 +83,7 @@ def evaluate(challenge: Challenge, phase: Hidden, path: Path, name: str, *, thre
         return Verdict(error.code, detail=str(error))
     rows = {sample: row for row, sample in enumerate(embeddings.ids)}
     used = make_embeddings(phase.used, embeddings.values[[rows[sample] for sample in phase.used]])
-    identity = Identity(phase.protocol)
+    inputs = CellInputs(phase.protocol)
     remote = Remote(path.absolute().as_uri(), hash_file(path), path.stat().st_size)
     file = EmbeddingsFile(path, Method(id=name, files={challenge.dataset: remote}), strict=True)
     records: list[Record] = []
@@ -96,7 +96,7 @@ def evaluate(challenge: Challenge, phase: Hidden, path: Path, name: str, *, thre
             return Verdict("failed", detail=f"{task.id}: {outcome.reason}")
         undefined += failed_probes(outcome.score)
         method = Method(id=name, files={task.dataset: remote})
-        cell = PlannedCell(method, task, "new", "", identity.inputs(method, task), file=file)
+        cell = PlannedCell(method, task, "new", "", inputs.of(method, task), file=file)
         result = msgspec.structs.replace(result_of(outcome), provenance=environment())
         record = make_record(cell, result, "challenge")
         if record.q is None:

@@ -7,8 +7,8 @@ from typing import Any
 
 from distributed import WorkerPlugin, get_worker
 
-from neuco_core.runs.engine import StepLimits, WorkerProcess, embed_of
-from neuco_core.runs.messages import Step, decode_step, encode
+from neuco_core.runs.engine import StepLimits, WorkerProcess
+from neuco_core.runs.messages import Embed, EncodeShard, Step, decode_step, encode
 
 # A run that was killed cannot say that its processes are no longer wanted. One that lives starts new ones if need be.
 IDLE_SECONDS = 300.0
@@ -17,6 +17,13 @@ IDLE_SECONDS = 300.0
 def run_step(plugin: str, step: bytes) -> bytes:
     """Called by dask on its worker. Runs that share a scheduler have a plugin each, and so processes of their own."""
     return get_worker().plugins[plugin].run(decode_step(step))  # type: ignore[attr-defined, no-any-return]
+
+
+def embed_of(step: Step | None) -> Embed | None:
+    """The embeddings that a step needs, and that its worker keeps for the next one."""
+    if isinstance(step, Embed):
+        return step
+    return None if step is None or isinstance(step, EncodeShard) else step.embed
 
 
 class PoolPlugin(WorkerPlugin):
@@ -38,7 +45,7 @@ class PoolPlugin(WorkerPlugin):
         with self._lock:
             # The one used last, or one that holds the method's embeddings already.
             embed = embed_of(step)
-            fits = [item for item in self._idle if embed and item.holds == embed]
+            fits = [item for item in self._idle if embed and embed_of(item.last) == embed]
             worker = (fits or self._idle or [WorkerProcess(self.limits)])[-1]
             if worker in self._idle:
                 self._idle.remove(worker)

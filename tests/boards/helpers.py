@@ -12,8 +12,8 @@ from neuco_core.boards.build import rank_cells
 from neuco_core.boards.cells import BoardMethod, Cell, Cells
 from neuco_core.boards.model import Board, BoardSuite, BoardTask
 from neuco_core.boards.stats.uncertainty import TaskScores
-from neuco_core.files import digest
-from neuco_core.records.model import COMPONENTS, HASHES, Record, fingerprint, summary
+from neuco_core.files import digest, hashed
+from neuco_core.records.model import COMPONENTS, HASHES, Record, summary
 from neuco_core.specs import Suite
 
 RHO = 0.1  # the correlation of splits that share nine tenths of their samples, as Nadeau and Bengio model it
@@ -44,7 +44,7 @@ def cells_of(scores: Sequence[TaskScores], baselines: Sequence[int] = ()) -> Cel
     for t, task in enumerate(scores):
         for m, splits in enumerate(task.splits):
             mean, std, q = summary(splits.tolist(), True) or (None, None, None)
-            key = fingerprint({"m": m, "t": t})
+            key = hashed({"m": m, "t": t})
             cells[f"m{m:03}", f"t{t:02}"] = Cell(
                 q, mean, std, tuple(splits.tolist()), task.test_to_train, fingerprint=key
             )
@@ -76,7 +76,7 @@ def make_record(method: str, task: str, per_split: Sequence[float | None] = (), 
     record = Record(
         **shared,
         status="ok",
-        fingerprint=fingerprint(inputs),
+        fingerprint=hashed(inputs),
         inputs=inputs,
         greater_is_better=True,
         per_split=tuple(per_split),
@@ -109,16 +109,16 @@ def real_record(method: str, task: str, per_split: Sequence[float], **changes: A
     The scores are repeated until there are as many as the protocol has splits.
     """
     from neuco_core.plugins.catalog import load_method, load_protocol, load_task
-    from neuco_core.records.fingerprint import Identity, claims
+    from neuco_core.records.fingerprint import CellInputs, claims
 
     spec, subject = load_method(method), load_task(task)
-    identity = Identity(load_protocol("neuco-2025"))
-    inputs = dict(identity.inputs(spec, subject))
+    decides = CellInputs(load_protocol("neuco-2025"))
+    inputs = dict(decides.of(spec, subject))
     inputs |= {name: inputs.get(name) or digest(method) for name in HASHES}
     own = {"dataset": subject.dataset, "method_version": spec.version, "task_version": subject.version}
-    splits = [per_split[i % len(per_split)] for i in range(identity.protocol.k)]
+    splits = [per_split[i % len(per_split)] for i in range(decides.protocol.k)]
     record = make_record(method, task, splits, **own)
-    whole = {"inputs": inputs, "fingerprint": fingerprint(inputs), "kind": subject.kind, "metric": subject.metric}
+    whole = {"inputs": inputs, "fingerprint": hashed(inputs), "kind": subject.kind, "metric": subject.metric}
     return structs.replace(record, **whole | claims(spec, subject) | {"dim": 64} | changes)
 
 

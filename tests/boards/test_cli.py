@@ -19,9 +19,9 @@ from neuco_core.boards.report import grid
 from neuco_core.boards.store import board_path
 from neuco_core.cli import cli
 from neuco_core.errors import DataError, NeucoError, UnknownIdError, UsageError
-from neuco_core.records import fingerprint as identity
+from neuco_core.files import hashed
+from neuco_core.records import fingerprint
 from neuco_core.records.fingerprint import stale_records
-from neuco_core.records.model import fingerprint
 from neuco_core.records.store import records_file, write_records
 from neuco_core.specs import Method
 from tests.boards.helpers import make_record, real_record
@@ -103,7 +103,7 @@ def test_no_suites_is_not_all_is_well(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_a_stale_record_is_shown_and_not_ranked(registry: Path) -> None:
     record = real_record("pca", TASKS[0], [0.9, 0.8])
     inputs = dict(record.inputs) | {"labels_from": "1" * 64}
-    write_records(registry, [real_record("pca", TASKS[0], [0.9, 0.8], inputs=inputs, fingerprint=fingerprint(inputs))])
+    write_records(registry, [real_record("pca", TASKS[0], [0.9, 0.8], inputs=inputs, fingerprint=hashed(inputs))])
     board = json.loads(run("show", "trial", "--format", "json").output)
     assert [(row["method"], row["rank"]) for row in board["rows"]] == [("averaging", 1), ("random", 2), ("pca", None)]
     assert board["rows"][-1]["cells"][TASKS[0]]["reason"].startswith("the label file")
@@ -232,12 +232,12 @@ def test_a_record_that_could_not_be_compared_here_ranks_and_is_told(
     """It is not stale, and it is not said to be as it was either."""
     before = run("show", "trial").output
     assert caplog.messages == []
-    encoded_from = identity.encoded_from
+    embeddings_key = fingerprint.embeddings_key
 
     def needs_weights(method: Method, *others: Any) -> str:
-        return encoded_from(replace(method, requires=["weights"]) if method.id == "pca" else method, *others)
+        return embeddings_key(replace(method, requires=["weights"]) if method.id == "pca" else method, *others)
 
-    monkeypatch.setattr(identity, "encoded_from", needs_weights)
+    monkeypatch.setattr(fingerprint, "embeddings_key", needs_weights)
     assert run("show", "trial").output == before
     assert caplog.messages == [
         "2 records could not be compared here: method 'pca' needs weights, which is not installed"

@@ -25,7 +25,8 @@ from ci.github import unpack
 from ci.report import LARGEST, PluginReport, Report, parse
 from neuco_core.contract.contract import MOST_WORDS, Finding
 from neuco_core.errors import DataError, NeucoError
-from neuco_core.records.model import Record, fingerprint, record_line
+from neuco_core.files import hashed
+from neuco_core.records.model import Record, record_line
 from neuco_core.records.model import summary as summarise
 from neuco_core.text import clean, one_line
 
@@ -77,7 +78,7 @@ def record(method: str = "plain", task: str = "digits_class", **more: Any) -> st
     mean, std, q = summarise(splits, True) or (0, 0, 0)
     numbers = {"per_split": splits, "mean": mean, "std": std, "q": q, "samples": {"used": 10}}
     fields = {**shared, "status": "ok", "greater_is_better": True, **numbers, **more}
-    return record_line(Record(**fields, inputs=inputs, fingerprint=fingerprint(inputs))).decode()
+    return record_line(Record(**fields, inputs=inputs, fingerprint=hashed(inputs))).decode()
 
 
 def report(**more: Any) -> dict[str, Any]:

@@ -128,13 +128,13 @@ def test_each_version_is_scored_with_its_own_labels() -> None:
 
 def test_a_version_asked_for_and_not_scored_is_a_failure() -> None:
     """Beside another task that has a score: that one must not hide it."""
+    from neuco_core.cli.score_show import PlannedOutcome, verdict
     from neuco_core.plugins.catalog import load_protocol
     from neuco_core.runs.plan import Planner
-    from neuco_core.runs.run import PlannedOutcome, verdict
 
     planner = Planner(load_protocol("ridge"), {})
     cells = [planner.cell(load_method("twin"), load_task(name)) for name in ("twin@1", "twin@2")]
-    results = [PlannedOutcome(cell, None) for cell in cells]
+    results = [PlannedOutcome(cell, None, cell.state, cell.reason) for cell in cells]
     for asked, named in (("twin@1", "twin"), ("twin@2", "twin@2"), ("twin", "twin, twin@2")):
         assert verdict(results, [asked]).endswith(f"could not be scored: {named}")
 

@@ -69,7 +69,7 @@ def test_imports_go_one_way(root: Path) -> None:
     ("file", "line"),
     [
         ("scoring/quality.py", "from neuco_core.boards.stats.ranking import rank"),
-        ("records/cube.py", "def later():\n    import neuco_core.runs.plan"),
+        ("records/score_array.py", "def later():\n    import neuco_core.runs.plan"),
         ("text.py", "from neuco_core.cli import output"),
         ("boards/build.py", "from ci.report import Report"),
         ("boards/build.py", "from neuco_extensions.geobench.iqm import score"),

@@ -5,9 +5,10 @@ from __future__ import annotations
 import random
 from typing import Any
 
+from neuco_core.files import hashed
 from neuco_core.plugins.catalog import load_protocol
 from neuco_core.records.fingerprint import protocol_inputs
-from neuco_core.records.model import Record, Scalar, fingerprint, summary
+from neuco_core.records.model import Record, Scalar, summary
 
 
 def inputs(method: str = "random", task: str = "digits_class", k: int = 40) -> dict[str, Scalar]:
@@ -62,7 +63,7 @@ def _record(method: str, task: str, changes: dict[str, Any], k: int = 40) -> Rec
         "metric": "f1",
         "protocol": "neuco-2025",
         "inputs": record_inputs,
-        "fingerprint": fingerprint(record_inputs),
+        "fingerprint": hashed(record_inputs),
         "greater_is_better": True,
         "lower": 0.0,
         "upper": 1.0,

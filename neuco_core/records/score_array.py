@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     import xarray
 
 
-def score_cube(records: Iterable[Record], protocol: str = "neuco-2025") -> xarray.DataArray:
+def score_array(records: Iterable[Record], protocol: str = "neuco-2025") -> xarray.DataArray:
     """The scores of all splits under a protocol; NaN where a cell, or a split of it, has none.
 
     Tasks carry their dataset and metric, methods whether they are a baseline. Select with a mapping,
-    ``cube.sel({"method": "pca"})``: as a keyword, xarray takes ``method`` for its way to interpolate.
+    ``scores.sel({"method": "pca"})``: as a keyword, xarray takes ``method`` for its way to interpolate.
     """
     import xarray as xr
 
