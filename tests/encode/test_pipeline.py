@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -74,6 +75,15 @@ def test_agreement() -> None:
     assert disagreement(values, values[:, :7], 0.5)
 
 
+@contextmanager
+def alone(lock: threading.Lock) -> Iterator[None]:
+    assert lock.acquire(blocking=False), "called by two threads at once"
+    try:
+        yield
+    finally:
+        lock.release()
+
+
 class Watched(TinyCubes):
     """Counts the samples that are in memory: read, and not yet encoded."""
 
@@ -101,11 +111,8 @@ class Alone(Releasing):
     inside = threading.Lock()
 
     def encode(self, batch: CubeBatch) -> np.ndarray:
-        assert self.inside.acquire(blocking=False), "called by two threads at once"
-        try:
+        with alone(self.inside):
             return super().encode(batch)
-        finally:
-            self.inside.release()
 
 
 @pytest.mark.parametrize(("encoder", "most"), [(Releasing, 3 + encoding.AHEAD), (Alone, 2 + encoding.AHEAD)])
@@ -128,11 +135,8 @@ class Shy(TinyCubes):
     inside = threading.Lock()
 
     def read(self, ids: Sequence[str]) -> CubeBatch:
-        assert self.inside.acquire(blocking=False), "called by two threads at once"
-        try:
+        with alone(self.inside):
             return super().read(ids)
-        finally:
-            self.inside.release()
 
 
 def test_a_source_may_ask_to_be_read_by_one_thread_at_a_time() -> None:

@@ -13,7 +13,8 @@ import numpy as np
 from msgspec.structs import replace
 
 from neuco_core.encode.run import EncodeCache
-from neuco_core.records.model import Record, fingerprint, summary
+from neuco_core.files import hashed
+from neuco_core.records.model import Record, summary
 from neuco_core.runs.verify import TOLERANCE
 from tests.runs.small import FILES, IDS, Small
 
@@ -26,7 +27,7 @@ def shifted(record: Record, by: float) -> Record:
 
 def with_inputs(record: Record, **changes: object) -> Record:
     inputs = {**record.inputs, **changes}
-    return replace(record, inputs=inputs, fingerprint=fingerprint(inputs))
+    return replace(record, inputs=inputs, fingerprint=hashed(inputs))
 
 
 def forge_cache(small: Small, method: str = "small_one") -> None:
@@ -80,11 +81,11 @@ def forge_compiled(small: Small, file: str, old: str, new: str, flags: int = 0) 
 
 def left_behind(small: Small) -> None:
     """A source edited within the second in which it was compiled, to the same size."""
-    helper = small.method / "helper.py"
-    helper.write_text("FACTOR = 3.0\n")
+    helper, text = small.method / "helper.py", FILES["neuco_methods/small/helper.py"]
+    helper.write_text(text.replace("1.0", "3.0"))
     os.utime(helper, (1e9, 1e9))
     py_compile.compile(str(helper))
-    helper.write_text("FACTOR = 1.0\n")
+    helper.write_text(text)
     os.utime(helper, (1e9, 1e9))
 
 
@@ -102,7 +103,11 @@ FILES_CHANGED: dict[str, tuple[Change, str]] = {
                                .replace("np.sin", "np.cos")), "stale"),
     "a helper beside it": (lambda s: s.write("neuco_methods/small/helper.py", "FACTOR = 3.0\n"), "stale"),
     "another plugin's module": (lambda s: s.write("neuco_methods/beside/tool.py", "SHARE = 3.0\n"), "stale"),
-    "weights": (lambda s: s.write("neuco_methods/small/weights.npy", "3.0"), "stale"),
+    "linked weights": (lambda s: s.write("elsewhere/weights", "3.0"), "stale"),
+    "the registration": (lambda s: s.write("neuco_methods/small/__init__.py", FILES["neuco_methods/small/__init__.py"]
+                                           .replace("1.0", "3.0")), "stale"),
+    "a docstring": (lambda s: s.write("neuco_methods/small/helper.py", FILES["neuco_methods/small/helper.py"]
+                                      .replace("1.0", "3.0")), "differs"),  # no part of the code's key
     "a linked folder": (link, "stale"),
     "the code of the cubes": (lambda s: s.edit("neuco_tasks/small/__init__.py", ".normal(", ".uniform("), "stale"),
     "a file outside the package": (lambda s: s.write("outside", "3.0"), "differs"),  # nobody can see this but a run

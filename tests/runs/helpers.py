@@ -16,11 +16,13 @@ from msgspec.structs import replace
 
 from neuco_core.files import canonical
 from neuco_core.records.store import read_all
+from neuco_core.testing import TinyCubes
 
 PROTOCOL = "neuco-2025+k=3,probe=toy_probe"
 TASKS = tuple(f"toy_{letter}" for letter in "abcdef")
 METHODS = ("toy_one", "toy_two", "toy_three")
 SAMPLES = 40
+IDS = TinyCubes(SAMPLES).ids()
 ROOT = Path(__file__).resolve().parents[2]
 
 TASK_PLUGIN = '''
@@ -31,8 +33,8 @@ from neuco_core import Dataset, Remote, Task, hookimpl
 FILES = {files!r}
 
 def cubes():
-    from neuco_tasks.toy.cubes import ToyCubes
-    return ToyCubes()
+    from neuco_core.testing import TinyCubes
+    return TinyCubes({samples}, ("x/a", "x/b"), ("s",), 2)
 
 def loader(path):
     import csv
@@ -55,21 +57,6 @@ def neuco_tasks():
     yield Task(id="toy_bare_task", dataset="toy_bare", kind="regression", source=Remote(*FILES["toy_a"]))
 '''
 
-CUBES = """
-import numpy as np
-from neuco_core.cubes.cubes import CubeBatch
-
-class ToyCubes:
-    version, bands, seasons = "1", ("x/a", "x/b"), ("s",)
-
-    def ids(self):
-        return tuple(f"s{i:03}" for i in range(SAMPLES))
-
-    def read(self, ids):
-        rows = [np.random.default_rng(int(name[1:])).normal(size=(1, 2, 2, 2)) for name in ids]
-        return CubeBatch(tuple(ids), np.stack(rows).astype(np.float32), self.bands, self.seasons)
-""".replace("SAMPLES", str(SAMPLES))
-
 METHOD_PLUGIN = '''
 """Methods that differ by their dimension, by which the probe can tell them apart."""
 from neuco_core import Method, hookimpl
@@ -79,10 +66,6 @@ def encoder(dim):
     from neuco_methods.toy.work import Encoder
     return Encoder(dim)
 
-def probe(protocol):
-    from neuco_methods.toy.work import ToyProbe
-    return ToyProbe(protocol)
-
 @hookimpl
 def neuco_methods():
     for name, dim in (("one", 2), ("two", 3), ("three", 4), ("evil", 5), ("broken", 6), ("aborting", 7)):
@@ -90,7 +73,7 @@ def neuco_methods():
 
 @hookimpl
 def neuco_probes():
-    yield Probe(id="toy_probe", factory=probe)
+    yield Probe(id="toy_probe", factory="neuco_methods.toy.work:ToyProbe")
 '''
 
 WORK = '''
@@ -159,8 +142,7 @@ class World:
         self.folder = folder
         self.log = folder / "log"
         files = {name: self._labels(name, number) for number, name in enumerate(TASKS)}
-        self.write("neuco_tasks/toy/__init__.py", TASK_PLUGIN.format(files=files))
-        self.write("neuco_tasks/toy/cubes.py", CUBES)
+        self.write("neuco_tasks/toy/__init__.py", TASK_PLUGIN.format(files=files, samples=SAMPLES))
         self.write("neuco_methods/toy/__init__.py", METHOD_PLUGIN)
         self.write("neuco_methods/toy/work.py", WORK)
 
@@ -171,10 +153,9 @@ class World:
         return path
 
     def _labels(self, name: str, seed: int) -> tuple[str, str]:
-        noise = np.random.default_rng(seed).normal(size=SAMPLES)
+        labels = np.random.default_rng(seed).normal(size=SAMPLES)
         # Each task has another number of samples, by which the probe can tell them apart.
-        count = SAMPLES - seed
-        lines = [f"s{i:03},{np.random.default_rng(i).normal() + 0.3 * noise[i]}" for i in range(count)]
+        lines = [f"{name},{label}" for name, label in zip(IDS[seed:], labels[seed:], strict=True)]
         path = self.write(f"labels/{name}.csv", "id,label\n" + "\n".join(lines) + "\n")
         return path.as_uri(), hashlib.sha256(path.read_bytes()).hexdigest()
 

@@ -92,7 +92,7 @@ def outside():
     path = Path("OUTSIDE")
     return float(path.read_text()) if path.is_file() else 1.0
 """,
-    "neuco_methods/small/helper.py": "FACTOR = 1.0\n",
+    "neuco_methods/small/helper.py": '"""1.0"""\nFACTOR = float(__doc__)\n',
     "neuco_methods/small/deep/__init__.py": "",
     "neuco_methods/small/deep/inner.py": "BEND = 1.0\n",
     "neuco_methods/beside/__init__.py": "",
@@ -129,7 +129,7 @@ class Small:
         shutil.rmtree(self.folder, ignore_errors=True)
         first = self.folder.with_name("first")
         if first.exists():  # made once, for all tests
-            shutil.copytree(first, self.folder)
+            shutil.copytree(first, self.folder, symlinks=True)
             return
         pixels = np.stack([np.random.default_rng(i).normal(size=8) for i in range(SAMPLES)])
         noise = np.random.default_rng(SAMPLES).normal(size=(SAMPLES, 2))
@@ -139,8 +139,10 @@ class Small:
         for name, text in FILES.items():
             self.write(name, text.replace("{sha256}", sha256).replace("OUTSIDE", str(self.folder / "outside")))
         self.write("neuco_tasks/small/labels.csv", labels)
+        self.write("elsewhere/weights", "1.0")
+        (self.method / "weights.npy").symlink_to(self.folder / "elsewhere/weights")
         self.score(self.registry, self.cache)
-        shutil.copytree(self.folder, first)
+        shutil.copytree(self.folder, first, symlinks=True)
 
     def write(self, name: str, text: str) -> None:
         path = self.folder / name

@@ -12,11 +12,9 @@ from types import SimpleNamespace
 import psutil
 import pytest
 
-from neuco_core.errors import UsageError
 from neuco_core.runs import engine
-from neuco_core.runs.engine import StepLimits, WorkerProcess, family, holds_more
+from neuco_core.runs.engine import StepLimits, WorkerProcess, default_limits, family, holds_more
 from neuco_core.runs.messages import Call, Embed, Failed, Returned, ScoreCell
-from neuco_core.runs.run import default_limits
 from tests.runs.helpers import PROTOCOL, World, kill
 
 EMBED = Embed("m", "d")
@@ -119,12 +117,6 @@ def test_what_workers_print_is_shown_if_debugging_is_switched_on(
     os.close(worker._commands)
     os.close(worker.reports)
     assert given["stderr"] == (None if shown else subprocess.DEVNULL)
-
-
-def test_a_word_that_is_no_switch_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NEUCO_DEBUG", "maybe")
-    with pytest.raises(UsageError, match="not a boolean"):
-        WorkerProcess(StepLimits()).give(SCORE)
 
 
 def test_a_time_limit_holds_for_every_step_unless_embeddings_have_their_own() -> None:

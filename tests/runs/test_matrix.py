@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import shlex
 import signal
 import subprocess
 import time
@@ -155,11 +156,27 @@ def test_an_interrupt_ends_the_workers_and_keeps_what_is_done(world: World) -> N
     assert _checked_run(world).returncode == 0
 
 
-def test_two_runs_do_not_write_to_one_registry(world: World) -> None:
-    process = world.start(*world.score_words("--jobs", "1"), TOY_SLEEP="1")
-    while not world.logged() and process.poll() is None:
-        time.sleep(0.01)
-    second = world.score()
-    kill(process)
-    assert second.returncode == 2
-    assert "another run is writing records here" in second.stderr
+def test_the_retry_command_plans_what_failed_and_nothing_else(world: World) -> None:
+    selectors = ["--dataset", "toy", "--task", "toy_[ab]", "--method", "toy_one", "--method", "toy_broken"]
+    run_options = ["--jobs", "1", "--time-limit", "90"]
+    done = world.neuco("score", "--all", "--fresh", *selectors, "--protocol", PROTOCOL, *run_options)
+    assert done.returncode == 1, done.stdout
+    records = map(json.loads, world.records().values())
+    failed = {(record["method"], record["task"]) for record in records if record["status"] == "failed"}
+    assert failed == {("toy_broken", "toy_a"), ("toy_broken", "toy_b")}
+    [line] = [line for line in done.stderr.splitlines() if "Try again: neuco " in line]
+    retry = shlex.split(line.partition("Try again: neuco ")[2])
+    assert retry[-5:] == [*run_options, "--retry"], "what the user said about the run stays"
+    cells = json.loads(world.neuco(*retry, "--dry-run", "--json").stdout)["cells"]
+    to_run = {(cell["method"], cell["task"]) for cell in cells if cell["state"] != "cached"}
+    assert to_run == {(cell["method"], cell["task"]) for cell in cells if cell["state"] == "retry"} == failed
+
+
+def test_debug_shows_the_encoders_own_traceback(world: World) -> None:
+    words = ("score", "--method", "toy_broken", "--task", "toy_a", "--protocol", PROTOCOL, "--jobs", "1")
+    plain = world.neuco(*words)
+    assert "Traceback" not in plain.stderr
+    assert "`neuco --debug …` shows a method's own traceback. Try again: " in plain.stderr
+    traceback = world.neuco("--debug", *words, "--retry").stderr.partition("PluginError")[0]
+    assert 'raise ValueError("this encoder never works")' in traceback
+    assert "in encode" in traceback

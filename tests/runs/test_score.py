@@ -16,12 +16,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from neuco_core.cli.score_show import grouped
+from neuco_core.cli.score_show import baseline_check, grouped
 from neuco_core.plugins.catalog import list_tasks, load_suite, load_task, protocols_for, task_protocol
 from neuco_core.records.fingerprint import stale_records
 from neuco_core.records.store import read_all
 from neuco_core.runs.files import free_names
-from neuco_core.runs.run import baseline_check
 from tests.bench.helpers import neuco
 from tests.terminal import read_terminal, unstyled
 
@@ -40,15 +39,6 @@ def test_every_task_without_conditions(case: Path, parity_tasks: Path) -> None:
     assert "unpinned" in reasons["biomass_mean"]
     assert reasons["olinda_sea_level"] == "no id of embeddings.csv has a label in it"
     assert "failed" not in status.values()
-
-
-def test_a_registered_method_on_embedded_data() -> None:
-    ran = neuco("score", "--method", "band_statistics", "--dataset", "olinda", *FAST)
-    assert ran.code == 0, ran.err
-    assert ran.out.splitlines()[0].split("  ")[0] == "task"
-    for name in ("olinda_elevation_mean", "olinda_elevation_std", "olinda_sea_level"):
-        assert name in ran.out
-    assert "protocol ridge+epochs=2,k=3: 3 splits, seed 42" in ran.out
 
 
 def test_splits_that_have_no_score_are_told_beside_the_mean() -> None:
@@ -131,6 +121,7 @@ def test_a_second_call_is_served_from_records_and_says_so(tmp_path: Path, monkey
     words = ("score", "--method", "random", "--task", "digits_class", *FAST)
     first, second = neuco(*words), neuco(*words)
     assert (first.code, second.code) == (0, 0), first.err + second.err
+    assert ": 3 splits, seed 42" in first.out
     assert "1 of 1 scored now, records in " in first.out
     assert "1 cached" in second.out
     assert "no change found since; --fresh runs them again" in second.out
@@ -177,14 +168,6 @@ def test_ids_that_fit_two_datasets_are_not_guessed(tmp_path: Path) -> None:
     assert ran.code == 2
     assert "--dataset" in ran.err
     assert neuco("score", "--embeddings", tmp_path / "e.csv", "--dataset", "olinda", "--dry-run").code == 0
-
-
-def test_partly_covered_labels_are_counted(parity_tasks: Path, case: Path, tmp_path: Path) -> None:
-    lines = (case / "embeddings.csv").read_text().splitlines()
-    (tmp_path / "half.csv").write_text("\n".join(lines[:351]) + "\n")
-    ran = neuco("score", "--embeddings", tmp_path / "half.csv", "--task", "parity_delta", *FAST)
-    assert ran.code == 0, ran.err
-    assert "350 of 700" in ran.out
 
 
 @pytest.mark.parametrize(
@@ -248,12 +231,6 @@ def test_the_same_json_for_any_number_of_threads(parity_tasks: Path, case: Path)
         for cell in cells:
             del cell["record"]["provenance"]
     assert runs[0] == runs[1] == runs[2]
-
-
-def test_a_method_that_has_nothing_for_a_dataset(parity_tasks: Path) -> None:
-    ran = neuco("score", "--method", "pca", "--dataset", "parity", *FAST)
-    assert ran.code == 1
-    assert "not-applicable pca on parity_alpha and 4 more: dataset parity has no cubes to encode" in ran.out
 
 
 @pytest.mark.parametrize(

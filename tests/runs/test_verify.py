@@ -6,7 +6,6 @@ import json
 import shlex
 import shutil
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
@@ -16,7 +15,6 @@ from neuco_core.records.model import FIELDS, Record
 from neuco_core.records.store import find_record, write_records
 from neuco_core.runs.engine import StepLimits
 from neuco_core.runs.verify import MOST_APART, compare, follows_from, verify_records
-from tests.command import neuco_here
 from tests.records.examples import scored, unscored
 from tests.runs.changes import shifted, with_inputs
 from tests.runs.helpers import PROTOCOL, World
@@ -219,10 +217,3 @@ def test_a_registry_without_records_confirms_nothing(world: World) -> None:
     assert done.returncode == 4
     assert "no records to verify" in done.stderr
     assert "NEUCO_REGISTRY" in done.stderr
-
-
-def test_the_command_refuses_such_a_tolerance(committed_registry: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NEUCO_REGISTRY", str(committed_registry))
-    done = neuco_here("verify", "pca", "--tolerance=nan")
-    assert done.code == 2
-    assert "bad tolerance" in done.err

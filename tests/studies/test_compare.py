@@ -65,11 +65,8 @@ def test_too_few_splits_give_no_test(values: list[float]) -> None:
     paired = corrected_t_test(values, [0.0] * len(values), train=9, test=1)
     assert math.isnan(paired.p)
     assert paired.to_json()["p"] is None
-
-
-def test_different_splits_cannot_be_paired() -> None:
     with pytest.raises(ScoreError, match="pair"):
-        corrected_t_test([1.0], [1.0, 2.0], train=9, test=1)
+        corrected_t_test(values, [0.0] * 9, train=9, test=1)
 
 
 def test_it_finds_fewer_differences_that_are_not_there() -> None:

@@ -235,13 +235,9 @@ def test_reprs_are_short(results: Results, averaging: Embeddings, root: Path) ->
     assert TASK in repr(labels)
 
 
-def test_tables_and_counts(averaging: Embeddings) -> None:
-    dataset = neuco.load_dataset("olinda")
-    assert len(dataset) == len(dataset.ids()) == len(averaging)
-    assert neuco.load_dataset("ssl4eo_s12_downstream"), "true, whether its samples are here or not"
-    table = averaging.frame()
-    assert (table.index.name, table.shape) == ("id", averaging.values.shape)
-    assert evaluate(table, TASK, k=2)[TASK].mean == evaluate(averaging, TASK, k=2)[TASK].mean
+def test_a_dataset_is_true_whether_its_samples_are_here_or_not(averaging: Embeddings) -> None:
+    assert len(neuco.load_dataset("olinda")) == len(averaging)
+    assert neuco.load_dataset("ssl4eo_s12_downstream")
 
 
 def test_progress_is_told_to_a_function(averaging: Embeddings) -> None:
