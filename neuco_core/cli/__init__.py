@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 
 try:
-    import importlib
     import os
     from collections.abc import Mapping
 
@@ -70,11 +69,7 @@ class CommandTable(click.Group):
         return sorted(self.table)
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        if name not in self.table:
-            return None
-        module, _, attribute = self.table[name].partition(":")
-        command: click.Command = getattr(importlib.import_module(module), attribute)
-        return command
+        return resolve(self.table[name]) if name in self.table else None
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

@@ -36,8 +36,9 @@ def test_listing_imports_nothing_heavy(args: list[str]) -> None:
     assert python("-c", code).err.splitlines()[-1] == "0 []"
 
 
-def test_every_command_has_help_and_the_help_lists_every_command() -> None:
+def test_every_command_has_help_and_the_help_has_a_short_line_for_each() -> None:
     text = neuco("--help").out
+    assert max(len(line) for commands in GROUPS.values() for _, line in commands.values()) <= 60
     for name in COMMANDS:
         assert f"\n  {name} " in text
         assert neuco_here(name, "--help").out.startswith(f"Usage: neuco {name}")
@@ -51,12 +52,6 @@ def test_tables_are_for_people_and_json_is_for_programs(command: str) -> None:
     assert len(table.out.splitlines()) == len(data.json) + 2
 
 
-def test_show_in_both_forms() -> None:
-    assert "dataset" in neuco_here("show", "biomass_mean").out
-    (task,) = neuco_here("show", "biomass_mean", "--json").json
-    assert (task["noun"], task["id"], task["unit"]) == ("task", "biomass_mean", "Mg/ha")
-
-
 def test_show_tells_what_is_at_hand() -> None:
     (task,) = neuco_here("show", "mini_clouds", "--json").json
     facts = task["known"]
@@ -65,6 +60,7 @@ def test_show_tells_what_is_at_hand() -> None:
     assert facts["scores"][0].startswith("mosaiks Q 47.0")
     assert Path(facts["card"]).is_file()
     (far,) = neuco_here("show", "biomass_mean", "--json").json
+    assert (far["noun"], far["id"], far["unit"]) == ("task", "biomass_mean", "Mg/ha")
     assert (far["known"]["pinned"], far["known"].get("labels")) == (False, None)
     (method,) = neuco_here("show", "averaging", "--json").json
     assert any(line.endswith("under ridge") for line in method["known"]["scores"])
@@ -78,12 +74,6 @@ def test_what_encoders_made_is_listed(tmp_path: Path) -> None:
     (tmp_path / "encoded" / "x" / "y.npz").write_bytes(b"12345")
     listed = neuco_here("data", "ls", env={"NEUCO_CACHE": str(tmp_path)})
     assert "made again if removed (`neuco data prune --all`): encoded 5 bytes" in listed.out
-
-
-def test_each_command_has_a_short_line_in_the_help() -> None:
-    lines = [line for commands in GROUPS.values() for _, line in commands.values()]
-    assert len(lines) == len(COMMANDS)
-    assert max(map(len, lines)) <= 60
 
 
 def test_debug_shows_the_traceback() -> None:
@@ -110,16 +100,21 @@ def test_a_broken_plugin_is_listed_with_file_and_reason_and_hurts_nobody(tmp_pat
     assert f"{path}:1: RuntimeError: cheese" in doctor.out
 
 
-def test_a_bad_suite_file_is_reported_and_hurts_no_other_suite(tmp_path: Path) -> None:
+def test_a_bad_suite_is_reported_and_hurts_no_other(tmp_path: Path) -> None:
     suites = tmp_path / "suites"
     suites.mkdir()
     (suites / "fine.toml").write_text('id = "fine"\n[tasks]\nbiomass_mean = 1\n')
+    (suites / "future.toml").write_text('id = "future"\n[tasks]\nbiomass_mean = 7\n')
     (suites / "rotten.toml").write_text("id = ")
     env = {"NEUCO_REGISTRY": str(tmp_path)}
     listed = neuco_here("suites", "--json", env=env)
-    assert [suite["id"] for suite in listed.json if not suite["id"].startswith("all-")] == ["fine"]
+    assert [suite["id"] for suite in listed.json if not suite["id"].startswith("all-")] == ["fine", "future"]
     warning = f"neuco: warning: suite 'rotten' cannot be used: {suites / 'rotten.toml'}: not a suite"
     assert listed.err.startswith(warning)
+    future = f"{suites / 'future.toml'}: task 'biomass_mean'"
+    for text in (listed.err, neuco_here("doctor", env=env).out, neuco("leaderboard", "show", "future", env=env).err):
+        assert future in text
+        assert "not the version that suite 'future' compares; expected version 7, got 1" in text
     done = neuco_here("check", "digits_class", "--only", "task-metadata", env=env)
     assert (done.code, warning in done.err) == (0, True), done.text
     shown = neuco("leaderboard", "show", "fine", env=env)
@@ -128,17 +123,6 @@ def test_a_bad_suite_file_is_reported_and_hurts_no_other_suite(tmp_path: Path) -
     assert (built.code, "fine: written" in built.out, "rotten.toml: not a suite" in built.err) == (5, True, True)
     assert [neuco_here("show", name, env=env).code for name in ("fine", "biomass_mean", "rotten")] == [0, 0, 5]
     assert neuco_here("suites", env={**env, "NEUCO_STRICT": "1"}).code == 5
-
-
-def test_a_suite_with_a_version_that_does_not_exist_is_reported(tmp_path: Path) -> None:
-    path = tmp_path / "suites" / "future.toml"
-    path.parent.mkdir()
-    path.write_text('id = "future"\n[tasks]\nbiomass_mean = 7\n')
-    env = {"NEUCO_REGISTRY": str(tmp_path)}
-    answers = (neuco_here("suites", env=env).err, neuco_here("doctor", env=env).out)
-    for text in (*answers, neuco("leaderboard", "show", "future", env=env).err):
-        assert f"{path}: task 'biomass_mean'" in text
-        assert "not the version that suite 'future' compares; expected version 7, got 1" in text
 
 
 @pytest.mark.parametrize(

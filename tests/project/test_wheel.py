@@ -130,13 +130,10 @@ def test_records_go_to_the_users_registry_which_lies_over_the_shipped_one(instal
     assert "olinda" in installed.run("neuco", "leaderboard", "show", "olinda").stdout
 
 
-def test_the_example_package_is_found_by_its_entry_points(installed: Installed) -> None:
+def test_the_example_package_is_found_by_its_entry_points_and_scored(installed: Installed) -> None:
     rows = {row["name"]: row for row in json.loads(installed.run("neuco", "plugins", "--json").stdout)}
     assert rows["example"]["source"] == "neuco-task-example 0.1.0 (neuco_task_example)"
     assert set(rows["example"]["registers"]) == {"dataset example", "task example_frequency", "method example_spectrum"}
-
-
-def test_the_example_package_is_scored(installed: Installed) -> None:
     args = ("score", "--method", "example_spectrum", "--task", "example_frequency", "--protocol", "ridge")
     assert "example_frequency" in installed.run("neuco", *args).stdout
 
