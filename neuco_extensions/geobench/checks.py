@@ -18,7 +18,7 @@ from neuco_extensions.geobench.submission import (
     submissions_dir,
     to_folder,
 )
-from neuco_extensions.geobench.validate import validate
+from neuco_extensions.geobench.validate import about_faults, validate
 
 
 class SubmissionSubject(Subject):
@@ -49,6 +49,7 @@ def files(subject: SubmissionSubject) -> str:
 def rules(subject: SubmissionSubject) -> str:
     with tempfile.TemporaryDirectory() as folder:
         faults = validate(to_folder(subject.submission, Path(folder) / "out"))
+    faults += about_faults(subject.submission.about.title, subject.submission.about.source)
     if faults:
         raise Broken(f"{counted(len(faults), 'fault')}: {'; '.join(map(str, faults[:3]))}")
     return "no faults"

@@ -45,6 +45,7 @@ from neuco_extensions.geobench.submission import (
 )
 from neuco_extensions.geobench.tune import TuningRun, read_all_tuned, read_tuned, submission_of, tune_on, write_tuned
 from neuco_extensions.geobench.tune import tune as tune_pair
+from neuco_extensions.geobench.validate import about_faults
 from neuco_extensions.geobench.validate import validate as find_faults
 
 WITH = "Also rank the submission in this folder, and show where it would stand; nothing is written. Repeatable."
@@ -87,6 +88,8 @@ def import_folder(folder: Path, name: str, title: str, source: str) -> None:
     if (submissions_dir(registry_dir()) / name).exists():
         hint = "Choose another --id, or remove the old one"
         raise DataError("there is a submission of that name", where=submissions_dir(registry_dir()) / name, hint=hint)
+    if faults := about_faults(title, source):
+        raise UsageError(f"bad --{faults[0].column}: {faults[0].what}", hint=faults[0].cure)
     submission = from_folder(folder, name, title=title, source=source)
     written = write_submission(registry_dir(), submission)
     click.echo(f"{written}: {_size(submission)}")

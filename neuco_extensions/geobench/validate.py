@@ -52,6 +52,11 @@ TRIALS, NEW = "Number of HPO trials", "New model info"
 BACKBONE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_./+ -]{0,99}")
 LONGEST, LONGEST_TEXT = 200, 20_000
 MOST_BACKBONES = 100
+UNSEEN = "characters that cannot be seen", "Remove control characters and those that change the direction"
+# Of what may be an address: a reader would follow `javascript:` as well as `https:`.
+SOURCE = "source"
+ADDRESSES = (SOURCE, "Paper Link", "Code Repository Link ")
+SCHEME, SCHEMES = re.compile(r"([a-z][a-z0-9+.-]*):(?=\S)"), ("https", "http", "doi", "arxiv")
 
 
 def validate(path: Path, *, official: bool = False) -> list[Fault]:
@@ -275,18 +280,19 @@ def _model_entry(number: int, model: Any) -> Iterator[Fault]:
             yield model_fault(what, "Put it into quotes", value=_plain(model[key]), official=False)
         elif key != "unique_backbone_key" and (wrong := _wrong(model[key])):
             yield ours_info("words", *wrong, column=key, value=model[key])
-    # What a backbone is called on the board; the name of another one would mislead.
-    title, whose = model.get("model_display_name"), model.get("unique_backbone_key")
-    for key, (own, _) in MODELS.items():
-        if isinstance(title, str) and title.strip().casefold() == own.casefold() and key != whose:
-            what, cure = f"the name of the backbone {key!r}", "Choose another display name"
-            yield ours_info("new-model", what, cure, column="model_display_name", value=title)
 
 
 def _unknown_models(folder: SubmissionFolder, models: list[Any]) -> Iterator[Fault]:
     """A backbone that nobody knows would stand on the board without a name and a size."""
     named = [m for m in models if isinstance(m, dict) and isinstance(m.get("unique_backbone_key"), str)]
     described = {m["unique_backbone_key"] for m in named if m.get("model_display_name")}
+    # What a backbone is called on the board; the name of another one would mislead, also in other capitals.
+    owners = {title.casefold(): key for key, (title, _) in MODELS.items()}
+    for model in named:
+        title, key = model.get("model_display_name"), model["unique_backbone_key"]
+        if isinstance(title, str) and title.strip() and owners.setdefault(title.strip().casefold(), key) != key:
+            what = f"the name of the backbone {owners[title.strip().casefold()]!r}"
+            yield ours_info("new-model", what, "Choose another display name", column="model_display_name", value=title)
     used = dict.fromkeys(name for row in folder.table or () if (name := row.text("backbone")))
     for name in used:
         if name not in MODELS and name not in described:
@@ -322,15 +328,37 @@ def word_faults(folder: SubmissionFolder) -> Iterator[Fault]:
     if len(names) > MOST_BACKBONES:
         yield backbone(f"{len(names)} backbones in one submission", f"Submit at most {MOST_BACKBONES} together")
     for key, value in info.items():
-        if isinstance(value, str) and len(value) > LONGEST_TEXT:
-            yield ours_info("words", f"longer than {LONGEST_TEXT} characters", "Shorten it", column=key, value=value)
+        if isinstance(value, str) and (wrong := _wrong_text(key, value)):
+            yield ours_info("words", *wrong, column=key, value=value)
+
+
+def about_faults(title: str, source: str) -> list[Fault]:
+    """Of the words that only the registry has, not the leaderboard's folder."""
+    texts = {"title": (title, _wrong(title)), "source": (source, _wrong_text(SOURCE, source))}
+    return [
+        Fault("words", *wrong, file="submission.json", column=column, value=text)
+        for column, (text, wrong) in texts.items()
+        if wrong
+    ]
+
+
+def _wrong_text(key: str, text: str) -> tuple[str, str] | None:
+    """Of texts that may have several lines, and of those that may be an address."""
+    if len(text) > LONGEST_TEXT:
+        return f"longer than {LONGEST_TEXT} characters", "Shorten it"
+    if any(clean(line) != line for line in text.splitlines()):
+        return UNSEEN
+    scheme = SCHEME.match(text.strip().lower())
+    if key in ADDRESSES and scheme and scheme[1] not in SCHEMES:
+        return f"an address of the kind {scheme[1]}:", f"Give one of {', '.join(SCHEMES)}, or N/A"
+    return None
 
 
 def _wrong(text: str) -> tuple[str, str] | None:
     if len(text) > LONGEST:
         return f"longer than {LONGEST} characters", "Shorten it"
     if clean(text) != text:
-        return "characters that cannot be seen", "Remove control characters and those that change the direction"
+        return UNSEEN
     if text.startswith(FORMULA):
         return "begins like a formula", f"Begin with none of {' '.join(FORMULA[:4])}: a spreadsheet would run it"
     return None

@@ -72,6 +72,9 @@ def test_faults_are_findings(trees: tuple[Path, Path]) -> None:
     assert findings(trees)["geobench-files"][0] == ("failed", "./registry/geobench/new: further files; got run.py")
     (folder / "run.py").unlink()
     about = json.loads((folder / ABOUT).read_text())
+    for words in ({"title": "x" * 500_000}, {"title": "a \u202eb"}, {"source": "javascript:alert(1)"}):
+        (folder / ABOUT).write_text(json.dumps(about | words))
+        assert findings(trees)["geobench-rules"][0][0] == "failed"
     (folder / ABOUT).write_text(json.dumps(about | {"license": "", "source": ""}))
     assert findings(trees)["geobench-origin"][0][0] == "failed"
     (folder / ABOUT).write_text(json.dumps(about | {"code": "", "paper": "", "source": ""}))

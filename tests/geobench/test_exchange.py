@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neuco_core.errors import DataError, UnknownIdError
+from neuco_core.errors import DataError, UnknownIdError, UsageError
 from neuco_extensions.geobench.facts import TABLE
 from neuco_extensions.geobench.submission import (
     RUNS,
@@ -42,7 +42,7 @@ def test_the_real_ones_leave_and_come_back(
 
 
 FINITE = st.floats(0, 1, allow_nan=False)
-TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=("Cs", "Cc")), max_size=30)
+TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=("Cs", "Cc")), max_size=30).filter(str.isprintable)
 
 
 @settings(max_examples=40, deadline=None)
@@ -77,6 +77,8 @@ def test_import_refuses_faults_and_names_that_are_taken(tmp_path: Path, monkeypa
     with pytest.raises(DataError, match=r"1 fault: .*4 runs instead of 5.*neuco geobench validate"):
         run("import", bad)
     good = write(tmp_path / "My Trial")
+    with pytest.raises(UsageError, match="bad --title: longer than 200 characters"):
+        run("import", good, "--title", "x" * 201)
     text = (good / TABLE).read_text().replace("\n", ",x\n").replace(",x\n", ",more\n", 1)
     (good / TABLE).write_text(text)
     said = run("import", good).output

@@ -42,6 +42,10 @@ def key(name: str, value: object) -> Spoil:
     return lambda rows, info: info.__setitem__(name, value)
 
 
+def entry(backbone: str, title: str) -> dict[str, str]:
+    return {"model_display_name": title, "model_size": "1M", "unique_backbone_key": backbone}
+
+
 # (what is spoiled, rule, column, whether the leaderboard itself refuses it, words of the cure)
 SPOILED: dict[str, tuple[Spoil, str, str, bool, str]] = {
     "score is text": (cell("test metric", "good"), "types", "test metric", True, "Write a number"),
@@ -211,6 +215,11 @@ def test_equal_faults_are_told_once(tmp_path: Path) -> None:
         (renamed("mine", "TerraMind-V1-Large"), "the name of the backbone 'terramind_v1_large'"),
         (renamed("mine", "safe\u202egnp.exe"), "characters that cannot be seen"),
         (renamed("mine", "=HYPERLINK(1)"), "begins like a formula"),
+        (renamed("mine", "TERRAMIND-v1-base"), "the name of the backbone 'terramind_v1_base'"),
+        (key(NEW, [entry("resnet50", "Ours"), entry("terramind_v1_base", "OURS")]), "the name of the backbone 'resnet"),
+        (key("Paper Link", "javascript:alert(1)"), "an address of the kind javascript:"),
+        (key("Code Repository Link ", " JavaScript:alert(1)"), "an address of the kind javascript:"),
+        (key("License", "MIT\n\u202eTIM"), "characters that cannot be seen"),
         (renamed("mine", "x" * 201), "longer than 200"),
         (lambda rows, info: [row.update(decoder="=cmd|' /C calc'!A0") for row in rows], "begins like a formula"),
         (lambda rows, info: [row.update(experiment_name="a\x1b[2Jb") for row in rows], "cannot be seen"),
