@@ -51,8 +51,8 @@ def found_devices() -> tuple[str, ...]:
     """The kinds of devices that torch can use here, the fastest first."""
     import torch
 
-    found = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
-    return tuple(kind for kind in KINDS if found[kind])
+    usable = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
+    return tuple(kind for kind in KINDS if usable[kind])
 
 
 def move(method: Method, encoder: Any, device: str, *, asked: bool) -> str:
@@ -93,9 +93,9 @@ def mixed(device: str, precision: str = "float32") -> AbstractContextManager[Any
 
 def is_out_of_memory(error: BaseException) -> bool:
     """Whether a smaller batch may help."""
-    name = type(error).__name__
-    said = isinstance(error, RuntimeError) and any(words in str(error).lower() for words in WORDS)
-    return isinstance(error, MemoryError) or name == "OutOfMemoryError" or said
+    if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
+        return True
+    return isinstance(error, RuntimeError) and any(words in str(error).lower() for words in WORDS)
 
 
 def let_go(device: str) -> None:

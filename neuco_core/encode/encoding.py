@@ -194,8 +194,7 @@ class Encoding:
                 encoder = ready(self.method, self.learn, self.params)
             if self.device != "cpu":
                 self.device = move(self.method, encoder, self.device, asked=bool(self._asked))
-            place = self.batch_size, self.threads, self.device
-            self._pipeline = Pipeline(self.method, encoder, self.source, *place)
+            self._pipeline = Pipeline(self.method, encoder, self.source, self.batch_size, self.threads, self.device)
             if clock is not None:
                 clock.learning = time.perf_counter() - start
                 clock.made_with = self.made_with()

@@ -269,9 +269,9 @@ def open_cache(
     ``run`` is a folder of one run that starts empty: its workers share what one of them made, and nobody else does.
     ``spare`` is such a folder for the case that the cache cannot be written.
     """
-    place = Path("encoded", method.id, dataset.id)
+    folder = Path("encoded", method.id, dataset.id)
     if run is not None:
-        return EncodeCache(run / place, "run")
+        return EncodeCache(run / folder, "run")
     code = code_key(method.encoder, home_of(method))
     cubes = code_key(dataset.cubes, home_of(dataset))
     if code is None or cubes is None:
@@ -287,4 +287,4 @@ def open_cache(
         **({"device": device} if device != "cpu" else {}),
     }
     text = json.dumps(identity, sort_keys=True, allow_nan=False)
-    return EncodeCache(cache_dir() / place, hashlib.sha256(text.encode()).hexdigest()[:32], spare)
+    return EncodeCache(cache_dir() / folder, hashlib.sha256(text.encode()).hexdigest()[:32], spare)

@@ -82,8 +82,8 @@ def validate_file(path: Path, dataset: Dataset, most: int = MAX_DIM) -> Validati
 
 
 def _not_in(names: tuple[str, ...], others: tuple[str, ...]) -> tuple[str, ...]:
-    known = set(others)
-    return tuple(name for name in names if name not in known)
+    there = set(others)
+    return tuple(name for name in names if name not in there)
 
 
 def dataset_ids(dataset: Dataset) -> tuple[str, ...]:

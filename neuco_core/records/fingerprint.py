@@ -207,8 +207,8 @@ def cubes_key(dataset: Dataset) -> str:
         if dataset_root(dataset.id) is None:
             raise _NotHereError(str(error)) from error
         raise
-    own = [dataset.id, dataset.version, source.version, list(source.bands), list(source.seasons)]
-    return hashed([*own, own_code(dataset)])
+    bands, seasons = list(source.bands), list(source.seasons)
+    return hashed([dataset.id, dataset.version, source.version, bands, seasons, own_code(dataset)])
 
 
 def protocol_inputs(protocol: Protocol) -> dict[str, Scalar]:

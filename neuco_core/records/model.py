@@ -116,16 +116,17 @@ FAILURES: tuple[str, ...] = Failure.__args__  # type: ignore[attr-defined]
 
 def schema() -> dict[str, Any]:
     """The JSON schema of a record; what it cannot say is in ``problems``."""
-    found = msgspec.json.schema(Record)
-    found["$defs"]["Record"]["properties"]["digest"] = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
-    found["$defs"]["Record"]["required"].append("digest")
-    return found
+    whole = msgspec.json.schema(Record)
+    record = whole["$defs"]["Record"]
+    record["properties"]["digest"] = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
+    record["required"].append("digest")
+    return whole
 
 
 def summary(per_split: Sequence[float | None], greater_is_better: bool) -> tuple[float, float, float] | None:
     """Mean, population std and Q over the defined splits, or None if there are none."""
-    found = summarize(per_split, greater_is_better=greater_is_better)
-    return None if math.isnan(found.mean) else (found.mean, found.std, found.q)
+    mean, std, q = summarize(per_split, greater_is_better=greater_is_better)
+    return None if math.isnan(mean) else (mean, std, q)
 
 
 def record_line(record: Record) -> bytes:

@@ -22,14 +22,14 @@ def score_array(records: Iterable[Record], protocol: str = "neuco-2025") -> xarr
     """
     import xarray as xr
 
-    found = [record for record in records if record.ok and record.protocol == protocol]
-    if not found:
+    scored = [record for record in records if record.ok and record.protocol == protocol]
+    if not scored:
         raise UsageError(f"no scores under the protocol {protocol!r}", hint="Run `neuco score --all`")
-    methods = {record.method: record.baseline for record in found}
-    tasks = {record.task: (record.dataset, record.metric) for record in found}
+    methods = {record.method: record.baseline for record in scored}
+    tasks = {record.task: (record.dataset, record.metric) for record in scored}
     names, columns = sorted(methods), sorted(tasks)
-    values = np.full((len(names), len(columns), max(len(record.per_split) for record in found)), np.nan)
-    for record in found:
+    values = np.full((len(names), len(columns), max(len(record.per_split) for record in scored)), np.nan)
+    for record in scored:
         row = values[names.index(record.method), columns.index(record.task)]
         row[: len(record.per_split)] = [np.nan if value is None else value for value in record.per_split]
     coords = {

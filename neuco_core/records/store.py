@@ -35,7 +35,7 @@ class _Schema(msgspec.Struct):
     schema: int = 0
 
 
-class _Place(msgspec.Struct):
+class _Cell(msgspec.Struct):
     """What says which cell a line is about."""
 
     method: str
@@ -46,7 +46,7 @@ class _Place(msgspec.Struct):
 
 
 _line = msgspec.json.Decoder(_Line).decode
-_place = msgspec.json.Decoder(_Place).decode
+_cell = msgspec.json.Decoder(_Cell).decode
 _schema = msgspec.json.Decoder(_Schema).decode
 
 
@@ -135,8 +135,8 @@ def _check_file(path: Path) -> None:
 
 
 def _read(path: Path) -> Mapping[Key, Record]:
-    known = path.stat()
-    return _read_file(path, (known.st_ino, known.st_size, known.st_mtime_ns, known.st_ctime_ns))
+    status = path.stat()
+    return _read_file(path, (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns))
 
 
 @lru_cache(maxsize=256)
@@ -180,11 +180,11 @@ def write_records(registry: Path, new: Iterable[Record], gone: Iterable[Key] = (
         # Not read strictly: each finished cell of a run writes its file again.
         for number, line in enumerate(_content(path).splitlines(keepends=True) if path.exists() else (), 1):
             try:
-                place = _place(line)
+                cell = _cell(line)
             except (ValueError, RecursionError) as error:
                 raise DataError(f"bad record: {str(error)[:300]}", where=f"{path}:{number}", hint=RESCORE) from error
-            task = versioned_id(place.task, place.task_version)
-            lines[versioned_id(place.method, place.method_version), task, place.protocol] = line
+            task = versioned_id(cell.task, cell.task_version)
+            lines[versioned_id(cell.method, cell.method_version), task, cell.protocol] = line
         lines |= cells
         data = b"".join(lines[key] for key in sorted(lines))
         if data:

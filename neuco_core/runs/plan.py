@@ -50,8 +50,13 @@ class PlannedCell:
         return self.state in TO_RUN
 
     def to_json(self) -> dict[str, Any]:
-        place = {"method": self.method.label, "task": self.task.label, "protocol": self.inputs["protocol"]}
-        return {**place, "state": self.state, "reason": self.reason}
+        return {
+            "method": self.method.label,
+            "task": self.task.label,
+            "protocol": self.inputs["protocol"],
+            "state": self.state,
+            "reason": self.reason,
+        }
 
 
 @dataclass(frozen=True)

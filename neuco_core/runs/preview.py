@@ -48,8 +48,10 @@ class Preview:
     def name(self, stem: str) -> str:
         """What the scores are called: never the method's own id."""
         changed = [f"{name}-{value}" for name, value in self.params.items()]
-        words = [stem, *changed, *(["quick"] if self.limit is not None else [])]
-        return method_id(Path(re.sub(r"[^a-z0-9]+", "-", "-".join(words).lower())))
+        parts = [stem, *changed]
+        if self.limit is not None:
+            parts.append("quick")
+        return method_id(Path(re.sub(r"[^a-z0-9]+", "-", "-".join(parts).lower())))
 
 
 def plan_preview(

@@ -207,17 +207,20 @@ def explain_cell(method: Method, task: Task, protocol: Protocol, registry: Path)
     record = find_record(registry, (method.label, task.label, protocol.name))
     cell = Planner(protocol, {record.key: record} if record else {}).cell(method, task)
     then = record.inputs if record else {}
-    words = ["neuco", "score"] + ["--retry"] * (cell.state == "failed")
-    words += ["--method", name_of("method", method.label), "--task", name_of("task", task.label)]
-    words += ["--protocol", protocol.name] if protocol != task_protocol(task) else []
+    command = []
     if cell.state == "cached":
-        words = ["neuco", "verify", f"{method.label}/{task.label}"]
-    goes_on = cell.to_run or cell.state in ("failed", "cached")
+        command = ["neuco", "verify", f"{method.label}/{task.label}"]
+    elif cell.to_run or cell.state == "failed":
+        command = ["neuco", "score", "--method", name_of("method", method.label), "--task", name_of("task", task.label)]
+        if protocol != task_protocol(task):
+            command += ["--protocol", protocol.name]
+        if cell.state == "failed":
+            command.append("--retry")
     names = sorted(then.keys() | cell.inputs.keys())
     return {
         **cell.to_json(),
         "meaning": STATES[cell.state],
         "record": str(records_file(registry, method.label)) if record else "",
         "inputs": {name: {"recorded": then.get(name), "now": cell.inputs.get(name)} for name in names},
-        "command": shlex.join(words) if goes_on else "",
+        "command": shlex.join(command),
     }

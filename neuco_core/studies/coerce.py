@@ -34,9 +34,9 @@ def as_source(what: Any, ids: Iterable[object] | None = None, name: str = "", *,
     """Whatever ``evaluate`` is given, as something that has embeddings for a task; ``quiet`` encoders show no bar."""
     if not isinstance(name, str):
         raise UsageError("bad name", expected="text", got=_kind(name))
-    progress, own = False if quiet else None, Path(name or YOURS)
+    progress, path = False if quiet else None, Path(name or YOURS)
     if ids is not None:
-        return FileSource(own, made=_rows(ids, what))
+        return FileSource(path, made=_rows(ids, what))
     if isinstance(what, Method):
         return MethodSource(what, EncodeOptions(progress=progress))
     if isinstance(what, str):
@@ -48,14 +48,14 @@ def as_source(what: Any, ids: Iterable[object] | None = None, name: str = "", *,
     if isinstance(what, os.PathLike):
         return FileSource(Path(what).expanduser(), name=name)
     if isinstance(what, Embeddings):
-        return FileSource(own, made=what)
+        return FileSource(path, made=what)
     pandas = sys.modules.get("pandas")  # whoever has a DataFrame has loaded it
     if pandas is not None and isinstance(what, pandas.DataFrame):
-        return FileSource(own, made=_from_frame(what))
+        return FileSource(path, made=_from_frame(what))
     if isinstance(what, tuple) and len(what) == 2:
-        return FileSource(own, made=_rows(*what))
+        return FileSource(path, made=_rows(*what))
     if isinstance(what, Mapping):
-        return FileSource(own, made=_rows(what.keys(), list(what.values())))
+        return FileSource(path, made=_rows(what.keys(), list(what.values())))
     if hasattr(what, "__array__") and not isinstance(what, type):
         got = f"an array of shape {np.shape(what)} without ids"
         raise UsageError("whose rows are these?", expected="evaluate(array, on, ids=ids)", got=got)
@@ -115,13 +115,14 @@ def as_tasks(on: Any, protocol: Any, changes: Mapping[str, Any]) -> list[tuple[T
     if protocol is not None and not isinstance(protocol, str | Protocol):
         expected = "a name such as 'ridge', or a Protocol"
         raise UsageError("bad protocol", expected=expected, got=_kind(protocol), hint="See `neuco protocols`")
-    found: dict[str, tuple[Task, Protocol]] = {}
+    chosen: dict[str, tuple[Task, Protocol]] = {}
     for tasks, rules in _listed(on):
-        for used, own in protocols_for(tasks, protocol or rules, None, **changes):
-            found |= {task.label: (task, used) for task in own if task.label not in found}
-    if not found:
+        for used, its_tasks in protocols_for(tasks, protocol or rules, None, **changes):
+            for task in its_tasks:
+                chosen.setdefault(task.label, (task, used))
+    if not chosen:
         raise UsageError("no task to score on", expected=ON, got=_kind(on))
-    return list(found.values())
+    return list(chosen.values())
 
 
 def _listed(on: Any) -> list[tuple[Sequence[Task], str | None]]:
@@ -153,8 +154,8 @@ def _by_name(name: str) -> tuple[Sequence[Task], str | None]:
     datasets = catalog().all(Dataset)
     if name in datasets:
         return list_tasks(dataset=name), None
-    known = [*catalog().all(Task), *suites, *datasets]
-    raise UnknownIdError("task, suite or dataset", name, known, "See `neuco tasks`, `neuco suites`")
+    candidates = [*catalog().all(Task), *suites, *datasets]
+    raise UnknownIdError("task, suite or dataset", name, candidates, "See `neuco tasks`, `neuco suites`")
 
 
 def _kind(value: object) -> str:

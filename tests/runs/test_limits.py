@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from types import SimpleNamespace
 
 import psutil
@@ -100,23 +101,20 @@ def test_a_group_that_may_not_be_signalled_is_let_be(monkeypatch: pytest.MonkeyP
     assert asked == [1]
 
 
-@pytest.mark.parametrize(("word", "shown"), [("0", False), ("off", False), ("1", True)])
+@pytest.fixture
+def worker() -> Iterator[WorkerProcess]:
+    process = WorkerProcess(StepLimits())
+    yield process
+    process.kill()
+
+
+@pytest.mark.parametrize(("word", "shown"), [("off", False), ("1", True)])
 def test_what_workers_print_is_shown_if_debugging_is_switched_on(
-    word: str, shown: bool, monkeypatch: pytest.MonkeyPatch
+    word: str, shown: bool, worker: WorkerProcess, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    given = {}
-
-    class Popen:
-        def __init__(self, words: list[str], **options: object) -> None:
-            given.update(options)
-
-    monkeypatch.setattr(subprocess, "Popen", Popen)
     monkeypatch.setenv("NEUCO_DEBUG", word)
-    worker = WorkerProcess(StepLimits())
-    worker._start()
-    os.close(worker._commands)
-    os.close(worker.reports)
-    assert given["stderr"] == (None if shown else subprocess.DEVNULL)
+    worker.run(Call("tests.runs.calls:shout"))
+    assert ("somebody should see this" in capfd.readouterr().err) is shown
 
 
 def test_a_time_limit_holds_for_every_step_unless_embeddings_have_their_own() -> None:
@@ -129,13 +127,9 @@ def test_a_time_limit_holds_for_every_step_unless_embeddings_have_their_own() ->
     assert seconds(default_limits(1, embed_seconds=50.0)) == (3600, 50)
 
 
-def test_a_worker_runs_the_function_of_an_extension() -> None:
-    worker = WorkerProcess(StepLimits())
-    try:
-        results = [worker.run(Call(f"tests.runs.calls:{name}", {"number": 14})) for name in ("triple", "fail", "leave")]
-        again = worker.run(Call("tests.runs.calls:triple", {"number": 2}))
-    finally:
-        worker.kill()
+def test_a_worker_runs_the_function_of_an_extension(worker: WorkerProcess) -> None:
+    results = [worker.run(Call(f"tests.runs.calls:{name}", {"number": 14})) for name in ("triple", "fail", "leave")]
+    again = worker.run(Call("tests.runs.calls:triple", {"number": 2}))
     assert isinstance(results[0], Returned)
     assert results[0].value == {"result": 42}
     assert results[0].provenance["python"]
