@@ -7,7 +7,7 @@
   const { columns, cellColumns, tasks, rows } = neuco.data;
   const firstTask = heads.findIndex((head) => head.dataset.key && head.dataset.key.startsWith("task:"));
   const find = (list, key) => list.find((column) => column.key === key);
-  const place = () => cellColumns.indexOf(find(cellColumns, neuco.state.show));
+  const shownColumn = () => cellColumns.indexOf(find(cellColumns, neuco.state.show));
   const rowOf = (line) => rows[Number(line.dataset.i)];
   const taskAt = (key) => tasks.findIndex((task) => "task:" + task.id === key);
 
@@ -17,7 +17,7 @@
     if (key === "rank") { return neuco.rank(row); }
     const column = find(columns, key), cell = row.cells[taskAt(key)];
     if (column) { return column.format === "range" ? (row.intervals[key] || [null])[0] : row.values[key]; }
-    return cell ? cell[place()] : null;
+    return cell ? cell[shownColumn()] : null;
   }
   // Without a word of the reader the best comes first; a column of cells without a direction has that of the task.
   function ascending(state) {
@@ -59,16 +59,16 @@
     [table.tHead.rows[0], ...lines].forEach((line) => {
       shown.forEach((open, i) => { line.cells[firstTask + i].hidden = !open; });
     });
-    byId("status").textContent = count + " of " + lines.length + " methods shown" + said() + ".";
+    byId("status").textContent = count + " of " + lines.length + " methods shown" + choiceText() + ".";
     byId("chosen").hidden = !picked.size;
     byId("chosen-said").textContent = picked.size + " selected ";
     // What is focused must not lie under the header, which stays in place.
     requestAnimationFrame(() => { table.parentNode.style.scrollPaddingTop = table.tHead.offsetHeight + 8 + "px"; });
   }
-  function said() {
-    const own = neuco.anew();
-    if (own) {
-      return ". Ranked anew on " + Object.keys(own.weight).length + " of " + tasks.length + " tasks among " + own.size
+  function choiceText() {
+    const choice = neuco.anew();
+    if (choice) {
+      return ". Ranked anew on " + Object.keys(choice.weight).length + " of " + tasks.length + " tasks among " + choice.size
         + " methods, without intervals; grey columns are those of the whole board";
     }
     return neuco.filters().length ? ". Ranks and weights are those of the whole board" : "";
@@ -76,15 +76,15 @@
 
   // Text and colour of the cells follow the value that is shown.
   function cells(state) {
-    const at = place(), column = cellColumns[at], own = neuco.anew();
-    const ranked = own && column && neuco.data.anew.cells === column.key;
+    const at = shownColumn(), column = cellColumns[at], choice = neuco.anew();
+    const ranked = choice && column && neuco.data.anew.cells === column.key;
     lines.forEach((line) => {
       const row = rowOf(line);
       row.cells.forEach((cell, i) => {
         if (!cell) { return; }
         const shown = line.cells[firstTask + i], marked = shown.classList.contains("marked");
         const level = ranked ? "-" : row.heat[at][i];
-        const text = ranked ? (own.cell[row.id] || {})[tasks[i].id] : cell[at];
+        const text = ranked ? (choice.cell[row.id] || {})[tasks[i].id] : cell[at];
         shown.textContent = (marked ? "≈" : "") + neuco.text(column, text);
         if (!marked) { shown.className = level === "-" ? "cell" : "cell h" + parseInt(level, 16); }
       });
@@ -98,18 +98,18 @@
   const bars = new Map(tasks.map((task, i) => [task.id, heads[firstTask + i] && heads[firstTask + i].querySelector(".weight")]));
   const sizes = new Map([...bars].filter(([, bar]) => bar).map(([id, bar]) => [id, [bar.getAttribute("y"), bar.getAttribute("height")]]));
   function ranks() {
-    const own = neuco.anew(), last = Math.max(1, before.size - 1);
-    table.classList.toggle("anew", Boolean(own));
+    const choice = neuco.anew(), last = Math.max(1, before.size - 1);
+    table.classList.toggle("anew", Boolean(choice));
     before.forEach((at, line) => {
       const row = rowOf(line), rank = neuco.rank(row);
       line.querySelector(".rank b").textContent = rank === null ? "" : rank;
-      line.querySelector(".range").textContent = own ? "was " + row.values.rank : ranges.get(line);
-      dots.get(line).setAttribute("cx", own && rank !== null ? (3 + 94 * (rank - 1) / last) + "%" : at);
+      line.querySelector(".range").textContent = choice ? "was " + row.values.rank : ranges.get(line);
+      dots.get(line).setAttribute("cx", choice && rank !== null ? (3 + 94 * (rank - 1) / last) + "%" : at);
     });
-    const most = own ? Math.max(...Object.values(own.weight)) : 1;
+    const most = choice ? Math.max(...Object.values(choice.weight)) : 1;
     sizes.forEach(([y, height], id) => {
-      const size = own ? 16 * (own.weight[id] || 0) / most : Number(height);
-      bars.get(id).setAttribute("y", own ? 16 - size : y);
+      const size = choice ? 16 * (choice.weight[id] || 0) / most : Number(height);
+      bars.get(id).setAttribute("y", choice ? 16 - size : y);
       bars.get(id).setAttribute("height", size);
     });
   }
@@ -169,13 +169,13 @@
 
   // The columns of the file: the ends of an interval have columns of their own.
   function fields() {
-    const found = neuco.anew() ? [["rank_anew", (row) => neuco.rank(row)]] : [];
+    const fields = neuco.anew() ? [["rank_anew", (row) => neuco.rank(row)]] : [];
     columns.forEach(({ key }) => {
-      found.push([key, (row) => row.values[key]]);
+      fields.push([key, (row) => row.values[key]]);
       if (!rows.some((row) => row.intervals[key])) { return; }
-      ["low", "high"].forEach((end, i) => found.push([key + "_" + end, (row) => (row.intervals[key] || [])[i]]));
+      ["low", "high"].forEach((end, i) => fields.push([key + "_" + end, (row) => (row.intervals[key] || [])[i]]));
     });
-    return found;
+    return fields;
   }
   function csv() {
     // A cell that starts like a formula would be run by a spreadsheet.
@@ -185,7 +185,7 @@
     const names = tasks.filter(isShown).map((task) => task.id + " (" + neuco.state.show + ")");
     const lists = lines.filter((line) => !line.hidden).map((line) => {
       const row = rowOf(line);
-      return [row.id, row.title, ...all.map((field) => field[1](row)), ...row.cells.filter(isShown).map((cell) => cell && cell[place()])];
+      return [row.id, row.title, ...all.map((field) => field[1](row)), ...row.cells.filter(isShown).map((cell) => cell && cell[shownColumn()])];
     });
     return [["method", "title", ...all.map((field) => field[0]), ...names], ...lists].map((cells) => cells.map(quote).join(",")).join("\n") + "\n";
   }
@@ -237,10 +237,10 @@
   body.addEventListener("pointerover", (event) => {
     const cell = event.target.closest("td.cell");
     if (!cell || cell.title) { return; }
-    const i = cell.cellIndex - firstTask, row = rowOf(cell.parentNode), own = row.cells[i];
-    if (!own) { return; }
+    const i = cell.cellIndex - firstTask, row = rowOf(cell.parentNode), values = row.cells[i];
+    if (!values) { return; }
     const overlap = row.overlaps[tasks[i].dataset];
-    cell.title = tasks[i].title + ": " + cellColumns.map((column, k) => column.label + " " + neuco.text(column, own[k])).join(", ")
+    cell.title = tasks[i].title + ": " + cellColumns.map((column, k) => column.label + " " + neuco.text(column, values[k])).join(", ")
       + (overlap ? ". The method was " + overlap : "");
   });
   function open(cell) {
@@ -270,7 +270,7 @@
     if (here && event.key === "Enter" && here.tagName === "TD") { open(here); }
     if (!here || !(down || right)) { return; }
     const across = (line) => [line.querySelector(".name a"), ...[...line.querySelectorAll("td.cell")].filter((cell) => !cell.hidden)];
-    const own = here.closest("tr"), next = (across(shown[shown.indexOf(own) + down] || own) || [])[across(own).indexOf(here) + right];
+    const line = here.closest("tr"), next = (across(shown[shown.indexOf(line) + down] || line) || [])[across(line).indexOf(here) + right];
     if (next) { event.preventDefault(); next.tabIndex = next.tagName === "TD" ? -1 : 0; next.focus(); }
   });
 

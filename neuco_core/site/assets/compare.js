@@ -28,52 +28,52 @@
   // The difference to another method on each task, as it was computed when the site was made; null where there is none.
   function differences(first, id) {
     const known = (first.against || {})[id] || tasks.map(() => null);
-    return known.map((found) => found && { mean: found[0], low: found[1], high: found[2], p: found[4] });
+    return known.map((test) => test && { mean: test[0], low: test[1], high: test[2], p: test[4] });
   }
   // By p for all tasks of the pair, as neuco compare says it.
-  function better(found, task) {
-    if (!found || found.p > 0.05) { return 0; }
-    return (found.mean > 0) === task.greater_is_better ? 1 : -1;
+  function better(test, task) {
+    if (!test || test.p > 0.05) { return 0; }
+    return (test.mean > 0) === task.greater_is_better ? 1 : -1;
   }
   const chance = (p) => (p < 0.001 ? "p < 0.001" : "p = " + p.toFixed(3));
-  function drawn(found, reach) {
+  function drawn(test, reach) {
     const x = (value) => (50 + 46 * value / reach) + "%";
     return draw("svg", { "class": "difference", "aria-hidden": "true" },
       draw("line", { x1: "50%", x2: "50%", y1: 0, y2: 20, "class": "zero" }),
-      draw("line", { x1: x(found.low), x2: x(found.high), y1: 10, y2: 10, "class": "whisker" }),
-      draw("circle", { cx: x(found.mean), cy: 10, r: 4, "class": "dot" }));
+      draw("line", { x1: x(test.low), x2: x(test.high), y1: 10, y2: 10, "class": "whisker" }),
+      draw("circle", { cx: x(test.mean), cy: 10, r: 4, "class": "dot" }));
   }
-  function cell(task, own, other, found, reach, letter) {
+  function cell(task, mine, other, test, reach, letter) {
     const text = (value) => neuco.text(score, value);
-    if (!found) { return node("td", { "class": "number" }, own && other ? text(own[0] - other[0]) : "–"); }
-    const side = better(found, task), verdict = [letter + " better", "no difference shown", "A better"][side + 1];
-    const words = (found.mean > 0 ? "+" : "") + text(found.mean) + " (" + text(found.low) + " to " + text(found.high) + ")";
-    return node("td", { "class": "gap" + (side > 0 ? " ahead" : side < 0 ? " behind" : "") }, node("div", {}, drawn(found, reach), node("span", {}, words), node("small", {}, chance(found.p) + ", " + verdict)));
+    if (!test) { return node("td", { "class": "number" }, mine && other ? text(mine[0] - other[0]) : "–"); }
+    const side = better(test, task), verdict = [letter + " better", "no difference shown", "A better"][side + 1];
+    const words = (test.mean > 0 ? "+" : "") + text(test.mean) + " (" + text(test.low) + " to " + text(test.high) + ")";
+    return node("td", { "class": "gap" + (side > 0 ? " ahead" : side < 0 ? " behind" : "") }, node("div", {}, drawn(test, reach), node("span", {}, words), node("small", {}, chance(test.p) + ", " + verdict)));
   }
   function table(ids, first) {
-    const own = ids.map((id) => byName.get(id)), letter = (k) => "ABCD"[k];
-    const named = (k) => node("th", { scope: "col", "class": "number named" }, node("b", {}, letter(k)), " " + own[k].title);
-    const others = ids.map((id) => differences(first, id)), gaps = tasks.map((_, i) => others.map((own) => own[i]));
-    const reach = Math.max(...gaps.flat().filter(Boolean).flatMap((found) => [Math.abs(found.low), Math.abs(found.high)]), 1e-9);
+    const picks = ids.map((id) => byName.get(id)), letter = (k) => "ABCD"[k];
+    const named = (k) => node("th", { scope: "col", "class": "number named" }, node("b", {}, letter(k)), " " + picks[k].title);
+    const others = ids.map((id) => differences(first, id)), gaps = tasks.map((_, i) => others.map((tests) => tests[i]));
+    const reach = Math.max(...gaps.flat().filter(Boolean).flatMap((test) => [Math.abs(test.low), Math.abs(test.high)]), 1e-9);
     const heads = [node("th", { scope: "col" }, "Task"), named(0),
       ...ids.slice(1).flatMap((_, k) => [named(k + 1), node("th", { scope: "col" }, "A − " + letter(k + 1))])];
     const number = (value) => node("td", { "class": "number" }, neuco.text(score, value));
     const lines = tasks.map((task, i) => node("tr", {}, node("th", { scope: "row" }, node("a", { href: "task/" + task.id + ".html" }, task.name), ...(task.greater_is_better ? [] : [node("small", {}, " lower is better")])),
-      number(own[0].cells[i] && own[0].cells[i][0]),
-      ...own.slice(1).flatMap((row, k) => [number(row.cells[i] && row.cells[i][0]), cell(task, own[0].cells[i], row.cells[i], gaps[i][k + 1], reach, letter(k + 1))])));
+      number(picks[0].cells[i] && picks[0].cells[i][0]),
+      ...picks.slice(1).flatMap((row, k) => [number(row.cells[i] && row.cells[i][0]), cell(task, picks[0].cells[i], row.cells[i], gaps[i][k + 1], reach, letter(k + 1))])));
     const wide = columns.filter((column) => ["number", "integer", "percent"].includes(column.format) && !neuco.data.more.includes(column.key));
     const whole = wide.map((column) => {
       const text = (row) => neuco.text(column, row.values[column.key]) + (row.intervals[column.key] ? " (" + row.intervals[column.key].map((end) => neuco.text(column, end)).join(" to ") + ")" : "");
-      return node("tr", { "class": "whole" }, node("th", { scope: "row" }, column.label), node("td", { "class": "number" }, text(own[0])),
-        ...own.slice(1).flatMap((row) => [node("td", { "class": "number" }, text(row)), node("td", {})]));
+      return node("tr", { "class": "whole" }, node("th", { scope: "row" }, column.label), node("td", { "class": "number" }, text(picks[0])),
+        ...picks.slice(1).flatMap((row) => [node("td", { "class": "number" }, text(row)), node("td", {})]));
     });
-    const sums = own.slice(1).map((row, k) => {
-      const sides = tasks.map((task, i) => better(gaps[i][k + 1], task)), count = (side) => sides.filter((found) => found === side).length;
-      return neuco.data.pairs ? own[0].title + " is better than " + row.title + " on " + count(1) + " tasks, worse on " + count(-1) + ", no difference shown on " + count(0) + ". " : "";
+    const sums = picks.slice(1).map((row, k) => {
+      const sides = tasks.map((task, i) => better(gaps[i][k + 1], task)), count = (side) => sides.filter((other) => other === side).length;
+      return neuco.data.pairs ? picks[0].title + " is better than " + row.title + " on " + count(1) + " tasks, worse on " + count(-1) + ", no difference shown on " + count(0) + ". " : "";
     });
-    const told = node("p", {}, ...(neuco.data.pairs ? sums.flatMap((words) => [words, node("br")]) : [neuco.data.splits ? "Of so many methods only means are compared here; neuco compare tests their differences." : "Only means are known: differences have no intervals."]));
+    const summary = node("p", {}, ...(neuco.data.pairs ? sums.flatMap((words) => [words, node("br")]) : [neuco.data.splits ? "Of so many methods only means are compared here; neuco compare tests their differences." : "Only means are known: differences have no intervals."]));
     const inner = node("table", { "class": "plain" }, node("thead", {}, node("tr", {}, ...heads)), node("tbody", {}, ...whole, ...lines));
-    return [told, node("div", { "class": "scroll", tabindex: 0, role: "region", "aria-label": "Comparison of " + own.map((row) => row.title).join(", ") }, inner)];
+    return [summary, node("div", { "class": "scroll", tabindex: 0, role: "region", "aria-label": "Comparison of " + picks.map((row) => row.title).join(", ") }, inner)];
   }
 
   let shown = "";

@@ -44,13 +44,13 @@
   neuco.open = (row, i, from) => {
     const task = tasks[i];
     back = from;
-    neuco.need(neuco.data.splits ? [row.id] : [], ([own]) => {
-      const found = own && (own.tasks || {})[task.id], close = node("button", { type: "button", "class": "quiet", id: "cell-close", autofocus: "" }, "Close");
+    neuco.need(neuco.data.splits ? [row.id] : [], ([loaded]) => {
+      const details = loaded && (loaded.tasks || {})[task.id], close = node("button", { type: "button", "class": "quiet", id: "cell-close", autofocus: "" }, "Close");
       close.addEventListener("click", () => dialog.close());
       const title = node("h2", { id: "cell-title" }, row.title + " on " + task.title);
       const values = terms(cellColumns.map((column, k) => [column.label, neuco.text(column, row.cells[i][k])]));
-      const rest = found ? [...strip(found.splits, 3), terms(found.facts, "record")] : [node("p", {}, "Only this mean is known: the scores of its splits were not published.")];
-      if (found && found.command) { rest.push(node("p", {}, "Run it again and compare:"), node("pre", { tabindex: 0 }, node("code", {}, found.command))); }
+      const rest = details ? [...strip(details.splits, 3), terms(details.facts, "record")] : [node("p", {}, "Only this mean is known: the scores of its splits were not published.")];
+      if (details && details.command) { rest.push(node("p", {}, "Run it again and compare:"), node("pre", { tabindex: 0 }, node("code", {}, details.command))); }
       const links = node("p", {}, node("a", { href: "method/" + row.id + ".html" }, "About the method"), " · ", node("a", { href: "task/" + task.id + ".html" }, "About the task"));
       dialog.replaceChildren(close, title, values, ...rest, links);
       if (!dialog.open) { dialog.showModal(); }

@@ -7,24 +7,24 @@
   const ranked = neuco.data.rows.filter((row) => row.values.rank !== null);
   const drawings = [...document.querySelectorAll("#forest, #parallel, #scatter")].map((box) => ({
     box, svg: box.firstElementChild, says: box.parentNode.querySelector(".says"),
-    methods: [...box.querySelectorAll("[data-method]")].map((own) => ({ own, row: rows.get(own.dataset.method), look: own.getAttribute("class").replace(/ c\d d\d/, "") })),
+    methods: [...box.querySelectorAll("[data-method]")].map((shape) => ({ shape, row: rows.get(shape.dataset.method), look: shape.getAttribute("class").replace(/ c\d d\d/, "") })),
   }));
 
   // Without a choice of the reader the first three have a colour.
   function colours() {
-    const picked = neuco.picked(), found = Object.create(null); // a method may be called "constructor"
+    const picked = neuco.picked(), looks = Object.create(null); // a method may be called "constructor"
     const ids = picked.length ? picked : ranked.filter((row) => row.values.rank <= FIRST && neuco.visible(row)).slice(0, FIRST).map((row) => row.id);
-    ids.forEach((id, i) => { found[id] = " c" + (i % HUES) + " d" + (Math.floor(i / HUES) % DASHES); });
-    return found;
+    ids.forEach((id, i) => { looks[id] = " c" + (i % HUES) + " d" + (Math.floor(i / HUES) % DASHES); });
+    return looks;
   }
   function show({ svg, says, methods }) {
     const colour = colours(), open = methods.filter(({ row }) => row && neuco.visible(row));
-    methods.forEach(({ own, row, look }) => own.setAttribute("class", look + (open.some((other) => other.own === own) ? colour[row.id] || "" : " gone")));
+    methods.forEach(({ shape, row, look }) => shape.setAttribute("class", look + (open.some((other) => other.shape === shape) ? colour[row.id] || "" : " gone")));
     svg.classList.toggle("gone", !open.length);
     // The coloured lie on top.
-    open.filter(({ row }) => colour[row.id]).forEach(({ own }) => own.parentNode.append(own));
+    open.filter(({ row }) => colour[row.id]).forEach(({ shape }) => shape.parentNode.append(shape));
     const lines = open.filter(({ look }) => look.includes("row")).sort((a, b) => ranked.indexOf(a.row) - ranked.indexOf(b.row));
-    lines.forEach(({ own }, i) => own.setAttribute("y", 24 + 22 * i));
+    lines.forEach(({ shape }, i) => shape.setAttribute("y", 24 + 22 * i));
     const keyed = ranked.filter((row) => colour[row.id] && open.some((other) => other.row === row));
     says.replaceChildren(...keyed.map((row) => node("span", { "class": "key" + colour[row.id] }, row.values.rank + " " + row.title)));
     if (keyed.length > HUES * DASHES) { says.append("Colours and dashes repeat after " + HUES * DASHES + " methods."); }
@@ -35,10 +35,10 @@
   drawings.forEach(({ box, svg }) => {
     const says = box.parentNode.querySelector(".pointed");
     svg.addEventListener("pointerover", (event) => {
-      const own = event.target.closest("[data-method]");
+      const shape = event.target.closest("[data-method]");
       svg.querySelectorAll(".over").forEach((other) => other.classList.remove("over"));
-      says.textContent = own && own.firstElementChild ? own.firstElementChild.textContent : "";
-      if (own) { own.classList.add("over"); }
+      says.textContent = shape && shape.firstElementChild ? shape.firstElementChild.textContent : "";
+      if (shape) { shape.classList.add("over"); }
     });
     svg.addEventListener("pointerleave", () => { says.textContent = ""; });
     box.after(node("p", { "class": "saves" }, ...saves(svg, box.id)));

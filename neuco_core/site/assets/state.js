@@ -12,22 +12,22 @@ const neuco = (() => {
   // A filter for each fact of few words: is-confirmed=yes.
   const choices = data.choices.map((fact) => "is-" + fact.key);
   limits.concat(choices).forEach((name) => { defaults[name] = ""; });
-  const listeners = [], given = Object.create(null), waiting = Object.create(null);
+  const listeners = [], details = Object.create(null), waiting = Object.create(null);
   let state = read();
 
   function list(text) { return text ? text.split(",") : []; }
   function read() {
-    const found = { ...defaults };
-    new URLSearchParams(location.hash.slice(1)).forEach((value, key) => { if (Object.hasOwn(defaults, key)) { found[key] = value; } });
-    const place = location.hash.slice(1);
-    found.tab = panelOf(place) || found.tab;
-    if (parts.includes(place)) { found.part = place; }
-    return mend(found);
+    const view = { ...defaults };
+    new URLSearchParams(location.hash.slice(1)).forEach((value, key) => { if (Object.hasOwn(defaults, key)) { view[key] = value; } });
+    const anchor = location.hash.slice(1);
+    view.tab = panelOf(anchor) || view.tab;
+    if (parts.includes(anchor)) { view.part = anchor; }
+    return mend(view);
   }
   // A link may come from an older board or from a stranger: what is not known here is as if it were not said.
-  function mend(found) {
-    const keep = (key, allowed) => { if (!allowed.includes(found[key])) { found[key] = defaults[key]; } };
-    const some = (key, allowed) => { found[key] = list(found[key]).filter((id) => allowed.includes(id)).join(","); };
+  function mend(view) {
+    const keep = (key, allowed) => { if (!allowed.includes(view[key])) { view[key] = defaults[key]; } };
+    const some = (key, allowed) => { view[key] = list(view[key]).filter((id) => allowed.includes(id)).join(","); };
     const ids = data.rows.map((row) => row.id), tasks = data.tasks.map((task) => task.id);
     keep("tab", panels);
     keep("show", shows);
@@ -36,18 +36,18 @@ const neuco = (() => {
     keep("more", ["show"]);
     keep("far", ["show"]);
     // Estimates stand in the cells of tasks: where these are folded away, so are they.
-    keep("est", data.axes.length && !found.far ? [] : ["show"]);
+    keep("est", data.axes.length && !view.far ? [] : ["show"]);
     keep("part", parts);
     choices.forEach((choice, i) => keep(choice, data.rows.flatMap((row) => words(row, i))));
     limits.forEach((limit, i) => keep(limit, data.rows.map((row) => String(row.values[data.limits[i].key])).filter(Number)));
     some("pick", ids);
     some("out", data.anew ? data.anew.methods : []);
     some("off", tasks);
-    const off = list(found.off), sorted = found.sort;
+    const off = list(view.off), sorted = view.sort;
     const open = tasks.filter((id) => !off.includes(id)).map((id) => "task:" + id);
     keep("sort", ["method", ...data.columns.map((column) => column.key), ...open]);
-    keep("dir", found.sort === sorted ? ["asc", "desc"] : []);
-    return found;
+    keep("dir", view.sort === sorted ? ["asc", "desc"] : []);
+    return view;
   }
   // The words of a fact; what nobody has said is unknown, and a reader may ask for that, too.
   function words(row, i) { return (row.values[data.choices[i].key] || "unknown").split(", "); }
@@ -58,8 +58,8 @@ const neuco = (() => {
   }
   function chosen() { return Object.keys(defaults).filter((key) => state[key] !== defaults[key]); }
   function write() {
-    const keys = chosen(), said = new URLSearchParams(keys.map((key) => [key, state[key]]));
-    const hash = keys.join() === "tab" ? state.tab : said.toString();
+    const keys = chosen(), params = new URLSearchParams(keys.map((key) => [key, state[key]]));
+    const hash = keys.join() === "tab" ? state.tab : params.toString();
     history.replaceState(null, "", hash ? "#" + hash : location.pathname + location.search);
   }
   function tell() {
@@ -85,12 +85,12 @@ const neuco = (() => {
   function set(changes) { mend(Object.assign(state, changes)); write(); tell(); }
 
   window.addEventListener("hashchange", () => {
-    const hash = location.hash.slice(1), said = new URLSearchParams(hash), place = document.getElementById(hash);
-    if (hash && (place || !Object.keys(defaults).some((key) => said.has(key)))) {
+    const hash = location.hash.slice(1), params = new URLSearchParams(hash), anchor = document.getElementById(hash);
+    if (hash && (anchor || !Object.keys(defaults).some((key) => params.has(key)))) {
       state.tab = panelOf(hash) || state.tab;
       if (chosen().some((key) => key !== "tab")) { write(); } // the address is a link to the view again
       tell();
-      if (panelOf(hash) && !panels.includes(hash)) { place.scrollIntoView(); }
+      if (panelOf(hash) && !panels.includes(hash)) { anchor.scrollIntoView(); }
     } else { state = read(); tell(); }
   });
   document.addEventListener("click", (event) => {
@@ -146,7 +146,7 @@ const neuco = (() => {
     listen(listener) { listeners.push(listener); },
     picked: () => list(state.pick),
     // The rank that is shown: the board's, or that among the choice.
-    rank(row) { const own = anew(); return own ? (own.rank[row.id] ?? null) : row.values.rank; },
+    rank(row) { const choice = anew(); return choice ? (choice.rank[row.id] ?? null) : row.values.rank; },
     // The filters that are on: each with words, and what switches it off.
     filters() {
       const on = [], many = (noun, names) => (names.length > 4 ? names.length + " " + noun : names.join(", "));
@@ -173,12 +173,12 @@ const neuco = (() => {
     },
     shownTasks: () => data.tasks.map((task) => !list(state.off).includes(task.id)),
     // What is behind the cells of methods is in files of their own, one for each method; each is loaded once.
-    give(id, own) { given[id] = own; },
+    give(id, cells) { details[id] = cells; },
     need(ids, then) {
       Promise.all(ids.map((id) => waiting[id] ||= new Promise((done) => {
         const script = Object.assign(document.createElement("script"), { src: "method/" + id + ".js", onload: done, onerror: done });
         document.head.append(script);
-      }))).then(() => then(ids.map((id) => given[id] || {})));
+      }))).then(() => then(ids.map((id) => details[id] || {})));
     },
   };
 })();
