@@ -39,21 +39,27 @@ def blank(width: float, height: float) -> tuple[Figure, Any]:
     return figure, axes
 
 
-def save(figure: Figure, path: Path, dpi: int = 110) -> None:
-    """Write a figure in the format of its suffix, without a date in it."""
+def render(figure: Figure, suffix: str = ".png", dpi: int = 110) -> bytes:
+    """A figure as the bytes of a file, without a date in it."""
     import matplotlib
 
-    buffer, suffix = io.BytesIO(), path.suffix.lower()
+    buffer = io.BytesIO()
     with matplotlib.rc_context({"svg.hashsalt": "neuco", "svg.fonttype": "path"}):
         figure.savefig(buffer, format=suffix[1:], dpi=dpi, metadata={STAMPS[suffix]: None})
-    _write(path, buffer)
-
-
-def png(figure: Figure, dpi: int = 110) -> bytes:
-    """A figure as the bytes of a PNG."""
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=dpi, metadata={STAMPS[".png"]: None})
     return buffer.getvalue()
+
+
+def save(figure: Figure, path: Path, dpi: int = 110) -> None:
+    """Write a figure in the format of its suffix."""
+    write_figure(path, render(figure, path.suffix.lower(), dpi))
+
+
+def write_figure(path: Path, data: bytes) -> None:
+    try:
+        write_atomic(path, data)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise UsageError(f"the figure cannot be written: {reason}", where=path, hint="Choose another path") from error
 
 
 class Frames:
@@ -82,12 +88,4 @@ class Frames:
         pixels = np.asarray(self._canvas.buffer_rgba())  # type: ignore[no-untyped-call]
         buffer = io.BytesIO()
         Image.fromarray(pixels).save(buffer, "png")
-        _write(path, buffer)
-
-
-def _write(path: Path, buffer: io.BytesIO) -> None:
-    try:
-        write_atomic(path, buffer.getvalue())
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise UsageError(f"the figure cannot be written: {reason}", where=path, hint="Choose another path") from error
+        write_figure(path, buffer.getvalue())

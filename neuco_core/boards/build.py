@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
@@ -14,12 +14,8 @@ from neuco_core.boards.model import Board, BoardSuite, Ranked, number, rounded
 from neuco_core.errors import DataError, NeucoError, PluginError, UsageError
 from neuco_core.files import digest
 from neuco_core.plugins.catalog import load_board
-from neuco_core.specs import resolve
-
-if TYPE_CHECKING:
-    from neuco_core.records.model import Record
-    from neuco_core.specs import BoardKind, Suite
-
+from neuco_core.records.model import Record
+from neuco_core.specs import BoardKind, Suite, resolve
 
 LARGEST = 250_000  # cells of a board, methods × tasks: its file would come near the 64 MB that are read
 

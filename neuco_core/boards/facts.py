@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from neuco_core.boards.model import Board, BoardRow, Column, ExtraCells, Number, Section
+from neuco_core.boards.model import Board, BoardRow, Column, ExtraCells, Number
 from neuco_core.errors import DataError, NeucoError
 from neuco_core.plugins.catalog import catalog, load_dataset, load_method
 from neuco_core.records.model import Record
@@ -52,7 +52,6 @@ COLUMNS = (
 )
 FILTERS = ("pretraining", "confirmed", "submission", "tuning", "decoder")  # few values, so that a reader may choose one
 SELF = "the encoded samples"
-DEPEND = "Mean scores that depend on the machine:"
 log = logging.getLogger(__name__)
 
 
@@ -78,11 +77,12 @@ def with_facts(board: Board, records: Iterable[Record]) -> Board:
     rows = tuple(_row(row, datasets, costs.get(row.method, ())) for row in board.rows)
     # A kind of somebody else's may have a column of the same name; then that one is shown.
     keys = {key for row in rows for key in row.facts} - {column.key for column in board.columns}
-    notes = [note for note in board.notes if not note.startswith(DEPEND)]  # facts may be told anew
+    notes = [*board.notes]
     spreads = {row.method: row.facts[MACHINE] for row in rows if MACHINE in row.facts and row.has_values}
     if spreads:
         methods = ", ".join(f"{name} (by up to {spread:g})" for name, spread in spreads.items())
-        notes.append(f"{DEPEND} {methods}: trained when it is run, which other processors round differently.")
+        how = "trained when it is run, which other processors round differently"
+        notes.append(f"Mean scores that depend on the machine: {methods}: {how}.")
     rows = tuple(replace(row, facts={key: row.facts[key] for key in row.facts if key in keys}) for row in rows)
     fact_columns = tuple(column for column in COLUMNS if column.key in keys)
     return replace(board, rows=rows, fact_columns=fact_columns, notes=tuple(notes))
@@ -161,19 +161,3 @@ def filled(board: Board, extra: ExtraCells) -> Board:
         of_row = {task: cell for (method, task), cell in extra.cells.items() if method == row.method}
         rows.append(replace(row, cells={**row.cells, **of_row}))
     return replace(board, rows=tuple(rows))
-
-
-def as_section(board: Board, extra: ExtraCells) -> Section:
-    """The extra cells as a list, for a terminal: the cells of its table have no room for intervals."""
-    score = board.cell_columns[0]
-    columns = (
-        Column("method", "Method", format="method"),
-        Column("task", "Task", format="task"),
-        Column("estimate", "Estimate", digits=score.digits, format=score.format),
-        Column("interval", "95 % interval", digits=score.digits, format=score.format),
-    )
-    rows = tuple(
-        (method, task, cell.values[score.key], cell.intervals.get(score.key))
-        for (method, task), cell in extra.cells.items()
-    )
-    return Section("Estimated", columns, rows, lead=extra.about)

@@ -221,6 +221,15 @@ class Ranked(Part, frozen=True, kw_only=True):
     def ranks(self) -> dict[str, int]:
         return {row.method: row.rank for row in self.rows if row.rank is not None}
 
+    @property
+    def copies(self) -> dict[str, list[str]]:
+        """By method, those with the same embeddings."""
+        copies: dict[str, list[str]] = {}
+        for row in self.rows:
+            if row.same_as:
+                copies.setdefault(row.same_as, []).append(row.method)
+        return copies
+
     def score(self, row: BoardRow, task: str) -> Number:
         """The first column of a cell."""
         return row.value(task, self.cell_columns[0].key) if self.cell_columns else None

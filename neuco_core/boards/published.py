@@ -31,7 +31,6 @@ from neuco_core.errors import DataError
 from neuco_core.plugins.catalog import catalog
 from neuco_core.specs import PublishedSource, resolve
 
-METRICS = {"r2": "R²"}
 Q = re.compile(r"\bQ\b")
 Finite = Annotated[float, Meta(gt=-1e100, lt=1e100)]
 
@@ -89,15 +88,10 @@ class Published(Part, frozen=True, kw_only=True):
                 raise ValueError(f"row {number} has {count} scores for {len(self.tasks)} tasks")
 
     def cells(self) -> Cells:
-        tasks = [
-            BoardTask(
-                task,
-                dataset=self.dataset or task,
-                kind=self.kinds.get(task, "regression"),
-                metric=self.metrics.get(task, self.metric),
-            )
-            for task in self.tasks
-        ]
+        tasks = []
+        for task in self.tasks:
+            kind, metric = self.kinds.get(task, "regression"), self.metrics.get(task, self.metric)
+            tasks.append(BoardTask(task, dataset=self.dataset or task, kind=kind, metric=metric))
         methods = [
             BoardMethod(r.method, baseline=r.baseline, title=r.title, values=r.values, facts=r.facts) for r in self.rows
         ]
@@ -110,7 +104,7 @@ class Published(Part, frozen=True, kw_only=True):
         chosen = {**self.options, **(options or {})}
         board = rank_cells(self.cells(), self.kind, chosen, published=about, fact_columns=self.fact_columns)
         printed = self.tasks and self.kind == "neuco"
-        return _without_q(board, METRICS.get(self.metric, self.metric)) if printed else board
+        return _without_q(board, "R²" if self.metric == "r2" else self.metric) if printed else board
 
 
 def _without_q(board: Board, metric: str) -> Board:

@@ -146,13 +146,9 @@ def notes(board: Board, under: Column | None = None, *, brief: bool = False) -> 
 
 def copies(board: Board) -> Iterable[str]:
     """Methods that are one on this data, as variants by season are where there is one: one of each is ranked."""
-    alike: dict[str, list[str]] = {}
-    for row in board.rows:
-        if row.same_as:
-            alike.setdefault(row.same_as, []).append(row.method)
-    if alike:
-        names = "; ".join(" = ".join([first, *others]) for first, others in alike.items())
-        count = counted(sum(map(len, alike.values())), "method")
+    if board.copies:
+        names = "; ".join(" = ".join([first, *others]) for first, others in board.copies.items())
+        count = counted(sum(map(len, board.copies.values())), "method")
         yield f"{count} with the same embeddings as another, not ranked: {names}."
 
 

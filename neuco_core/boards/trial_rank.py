@@ -74,7 +74,7 @@ def rank_on(
     """
     registry = registry or registry_dir()
     catalog = Catalog(registry=registry)
-    chosen = _suite(catalog.survey_suites()[0], suite)
+    chosen = catalog.suite(suite) if isinstance(suite, str) else suite
     if not files:
         raise UsageError("no file to rank", expected="a CSV, Parquet, NPZ or NPY file of embeddings")
     paths = list(dict.fromkeys(map(Path, files)))
@@ -110,19 +110,13 @@ def rank_of(
 ) -> Standing:
     """Where a method with records stands on a suite's board."""
     now = current(registry or registry_dir())
-    board = now.board(_suite(now.suites, suite), options, (*only, method) if only else ())
+    chosen = now.choose([suite])[0] if isinstance(suite, str) else suite
+    board = now.board(chosen, options, (*only, method) if only else ())
     rows = {row.method: row for row in board.rows}
     if method not in rows:
         raise UnknownIdError("method on this board", method, rows)
     sentence = _sentence(board, method, rows[method], "has")
     return Standing(board, (FileRank(Path(method), rows[method], sentence, {}),), (sentence,))
-
-
-def _suite(suites: Mapping[str, Suite], suite: str | Suite) -> Suite:
-    chosen = suites.get(suite) if isinstance(suite, str) else suite
-    if chosen is None:
-        raise UnknownIdError("suite", str(suite), suites)
-    return chosen
 
 
 def _open(path: Path, tasks: Sequence[Task], name: str, suite: str, shared: str) -> EmbeddingsFile:

@@ -10,7 +10,8 @@ import click
 
 from neuco_core.boards import report
 from neuco_core.boards.diff import changes
-from neuco_core.boards.facts import as_section, extra_cells, filled
+from neuco_core.boards.facts import extra_cells, filled
+from neuco_core.boards.formatting import show as show_value
 from neuco_core.boards.model import Board, Section, plain
 from neuco_core.boards.published import list_published
 from neuco_core.boards.store import board_path, check_board, current, orphans, read_board, stored_board, write_board
@@ -20,7 +21,7 @@ from neuco_core.cli.output import clean, echo_json, json_option, say, table, war
 from neuco_core.cli.score_show import describe
 from neuco_core.env import layers, registry_dir
 from neuco_core.errors import DataError, NeucoError, UnknownIdError, UsageError
-from neuco_core.files import write_atomic
+from neuco_core.figures import write_figure
 from neuco_core.plugins.catalog import catalog
 from neuco_core.specs import Suite
 from neuco_core.text import common_prefix, counted
@@ -125,11 +126,7 @@ def plot(name: str, kind: str, out: Path) -> None:
     drawing = board_figure(kind, one_board(name, {}))
     if drawing is None:
         raise UsageError("nothing to draw", where=out, hint="No method is ranked, or the board has no such columns")
-    try:
-        write_atomic(out, standalone(drawing).encode())
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise UsageError(f"the figure cannot be written: {reason}", where=out, hint="Choose another path") from error
+    write_figure(out, standalone(drawing).encode())
     click.echo(str(out))
 
 
@@ -229,7 +226,19 @@ def show(
     if form == "table":
         print_board(board, grid, details=details)
         if extra is not None:
-            print_section(board, as_section(board, extra))
+            say("Estimated")
+            say(extra.about)
+            score = board.cell_columns[0]
+            estimates = [
+                [
+                    method,
+                    task,
+                    show_value(score, cell.values[score.key]),
+                    show_value(score, cell.intervals.get(score.key)),
+                ]
+                for (method, task), cell in extra.cells.items()
+            ]
+            click.echo(table(("Method", "Task", "Estimate", "95 % interval"), estimates, {2, 3}, drop=(3, 2, 1)))
         return
     write = {"md": report.to_markdown, "csv": report.to_csv, "latex": report.to_latex}[form]
     click.echo(write(grid), nl=False)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from neuco_core.boards.facts import FILTERS
-from neuco_core.boards.formatting import RANK, axes, reasons, show
+from neuco_core.boards.formatting import RANK, axes
 from neuco_core.boards.model import Board, BoardRow, Column, plain, rounded
 from neuco_core.boards.report import copies, diagnostics, overlaps
 from neuco_core.boards.stats.ranking import Rule, rank
@@ -19,7 +19,7 @@ from neuco_core.site import figures
 from neuco_core.site.board_table import gaps, layout, shades, short_names, table_view, value_of
 from neuco_core.site.item_pages import has_pairs
 from neuco_core.site.page_data import PageData
-from neuco_core.site.render import RenderedPanel, TableCell, panels, render
+from neuco_core.site.render import RenderedPanel, panels, render
 from neuco_core.text import clean, counted
 
 UP = "../../"
@@ -49,18 +49,13 @@ def board_page(page: PageData, picture: str = "") -> str:
         table=table_view(page, colours),
         interval_keys={key for row in board.ranked for key in row.intervals},
         names=short_names(board.tasks),
-        kinds=sorted({task.kind for task in board.tasks}),
         profile_columns=axes(board),
-        cell_options=[(column.key, column.label) for column in board.cell_columns],
-        limits=[(column, [(count, show(column, count)) for count in counts]) for column, counts in _limits(page)],
+        limits=_limits(page),
         choices=_choices(page),
         rerank=rerank_data(board),
         pairs=has_pairs(page),
-        reasons=_not_ranked(page),
         diagnostics=diagnostics(board) if board.tasks else None,
-        with_titles=lambda sentence: _with_titles(page, sentence),
         notes=(*board.notes, *overlaps(board), *copies(board)),
-        explained=(*board.columns, *board.cell_columns, *board.task_columns, *board.fact_columns),
         bibtex=bibtex(page),
         data=view_data(page, colours) if board.shown else None,
     )
@@ -225,22 +220,6 @@ def _choices(page: PageData) -> list[tuple[Column, list[str]]]:
         if column.key in FILTERS and len(values) > 1:
             choices.append((column, [value or UNKNOWN for value in sorted(values)]))
     return choices
-
-
-def _not_ranked(page: PageData) -> list[list[TableCell]]:
-    rows = []
-    for row in page.board.unranked if page.board.tasks else ():
-        whys = [("all tasks", "the same as", page.method_title(row.same_as))] if row.same_as else reasons(row)
-        name = TableCell(page.method_title(row.method), href=f"method/{row.method}.html")
-        rows += [[name, *map(TableCell, why)] for why in whys]
-    return rows
-
-
-def _with_titles(page: PageData, sentence: str) -> str:
-    """A sentence of the board, which names methods and tasks by their ids, for people."""
-    titles = {row.method: page.method_title(row.method) for row in page.board.rows}
-    titles |= {task.id: page.task_title(task.id) for task in page.board.tasks}
-    return re.sub(r"[\w.-]*\w", lambda match: titles.get(match[0], match[0]), sentence)
 
 
 def bibtex(page: PageData) -> str:

@@ -123,19 +123,16 @@ def numbers(board: Board, key: str) -> list[float]:
     return [value for row in board.ranked if isinstance(value := row.values.get(key), int | float)]
 
 
-def column_ends(board: Board, key: str) -> tuple[float, float]:
-    values = numbers(board, key) + [end for row in board.ranked for end in ends(row.intervals.get(key)) or ()]
-    return min(values, default=0.0), max(values, default=0.0)
-
-
 def table_view(page: PageData, colours: dict[str, list[str]]) -> dict[str, Any]:
+    """What the template of the table needs besides the page."""
     board, columns = page.board, layout(page)
     first = board.task_columns[0] if board.task_columns else None
     weights = {task.id: task.values.get(first.key) for task in board.tasks} if first else {}
-    same: dict[str, list[str]] = {}
-    for row in board.rows:
-        if row.same_as:
-            same.setdefault(row.same_as, []).append(row.method)
+    reach: dict[str, tuple[float, float]] = {}
+    for column in columns.drawn:
+        values = numbers(board, column.key)
+        values += [end for row in board.ranked for end in ends(row.intervals.get(column.key)) or ()]
+        reach[column.key] = min(values, default=0.0), max(values, default=0.0)
     # How much room there is for names.
     look = []
     if not columns.beside and (len(board.tasks) <= 5 or len(board.tasks) > 9):
@@ -149,13 +146,11 @@ def table_view(page: PageData, colours: dict[str, list[str]]) -> dict[str, Any]:
     return {
         "columns": columns,
         "look": " ".join(look),
-        "names": short_names(board.tasks),
         "weight_column": first,
         "weights": weights,
         "largest_weight": max((weight for weight in weights.values() if weight is not None), default=0),
-        "ends": {column.key: column_ends(board, column.key) for column in columns.drawn},
+        "ends": reach,
         "levels": {c.key: levels(numbers(board, c.key), c.direction != "lower") for c in columns.beside},
         "shades": {method: [SHADES.find(mark) for mark in marks[0]] for method, marks in colours.items() if marks},
         "gaps": gaps(board),
-        "same": {name: (", ".join(ids), ", ".join(map(page.method_title, ids))) for name, ids in same.items()},
     }

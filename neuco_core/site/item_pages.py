@@ -7,53 +7,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from neuco_core.boards.cells import Cell
-from neuco_core.boards.formatting import LOWER, MARK, axes, higher_is_better, in_row, with_values
-from neuco_core.boards.model import SCORE, BoardCell, BoardRow, BoardTask, Number, rounded
+from neuco_core.boards.formatting import LOWER, axes, higher_is_better, in_row, with_values
+from neuco_core.boards.model import SCORE, BoardRow, BoardTask, rounded
 from neuco_core.scoring.compare import Comparison, holm, paired_test
 from neuco_core.site.figures import Scale, scale, shown
 from neuco_core.site.page_data import PageData
-from neuco_core.site.render import TableCell, literal, panels, render
+from neuco_core.site.render import literal, panels, render
 from neuco_core.text import clean
 
 Scales = Mapping[str, Scale]
-
-
-class ScoreLine(NamedTuple):
-    """A method on a task, for a line of a table: its score with those of its splits, on the scale of the task."""
-
-    title: str
-    href: str
-    cell: BoardCell | None
-    score: Number
-    splits: list[float]
-    scale: Scale
-    label: str
-    task: BoardTask
 
 
 def scales(page: PageData) -> Scales:
     """By task, a scale wide enough for every method's splits, or scores where there are no splits."""
     by_task = {}
     for task in page.board.tasks:
-        splits = [value for row in page.board.rows for value in _splits(page, row, task.id)]
+        splits = [value for row in page.board.rows for value in page.splits(row, task.id)]
         scores = [value for row in page.board.rows if (value := page.board.score(row, task.id)) is not None]
         by_task[task.id] = scale(splits or scores, task.greater_is_better)
     return by_task
-
-
-def _splits(page: PageData, row: BoardRow, task: str) -> list[float]:
-    if page.cells is None or page.board.score(row, task) is None:
-        return []
-    return [value for value in page.cells.cell(row.method, task).splits if value is not None]
-
-
-def _score_line(page: PageData, row: BoardRow, task: BoardTask, on: Scales, title: str, href: str) -> ScoreLine:
-    score, splits = page.board.score(row, task.id), _splits(page, row, task.id)
-    label = f"{row.method} on {task.id}"
-    return ScoreLine(title, href, row.cells.get(task.id), score, splits, on[task.id], label, task)
 
 
 def method_page(page: PageData, row: BoardRow, on: Scales) -> str:
@@ -66,25 +41,18 @@ def method_page(page: PageData, row: BoardRow, on: Scales) -> str:
         facts.append(("Baseline", "yes"))
     if row.note:
         facts.append(("Not ranked", row.note))
-    titles = {task.id: page.task_title(task.id) for task in board.tasks}
-    return render(
+    return _render_item(
         "method.html",
-        **_shared(page, page.method_title(row.method)),
+        page,
+        page.method_title(row.method),
         about_item=about,
         row=row,
         facts=facts,
-        lines=[_score_line(page, row, t, on, titles[t.id], f"../task/{t.id}.html") for t in board.tasks],
+        scores=[(row, task) for task in board.tasks],
+        scales=on,
         with_profile=any(column.key in row.values for column in axes(board)),
-        estimates=[
-            _estimate(page, row.method, task, titles[task], f"../task/{task}.html")
-            for task in titles
-            if (row.method, task) in page.estimated
-        ],
-        records=[
-            (titles[task], task, record, verify_command(page, row.method, task))
-            for task in titles
-            if (record := record_facts(page, row.method, task))
-        ],
+        estimates=[(row.method, task.id) for task in board.tasks if (row.method, task.id) in page.estimated],
+        records={t.id: record_facts(page, row.method, t.id) for t in board.tasks if (row.method, t.id) in page.records},
         panels=panels(page, "method", row.method),
         command=f"neuco score --method {row.method} --suite {page.id}",
     )
@@ -97,34 +65,34 @@ def task_page(page: PageData, task: BoardTask, on: Scales) -> str:
     facts += about.facts or (("Metric", task.metric),)
     if not task.greater_is_better:
         facts.append(("Scores", LOWER))
-    # By name of the method: in the order of estimates it would be a ranking.
-    estimated = sorted((page.method_title(method), method) for method, on_task in page.estimated if on_task == task.id)
+    estimated = [method for method, on_task in page.estimated if on_task == task.id]
     commands = [f"neuco show {task.id}"]
     if board.rows and board.suite:  # a command that works as it stands, with a method of this board
         commands.append(
             f"neuco score --method {board.rows[0].method} --task {task.id} --protocol {board.suite.protocol}"
         )
-    return render(
+    return _render_item(
         "task.html",
-        **_shared(page, page.task_title(task.id)),
+        page,
+        page.task_title(task.id),
         about_item=about,
         facts=facts,
         pictures=page.pictures.get(task.id, ()),
         task=task,
-        lines=[
-            _score_line(page, row, task, on, page.method_title(row.method), f"../method/{row.method}.html")
-            for row in _by_profile(page, task)
-        ],
-        estimates=[_estimate(page, name, task.id, title, f"../method/{name}.html") for title, name in estimated],
+        scores=[(row, task) for row in _by_profile(page, task)],
+        scales=on,
+        # By name of the method: in the order of estimates it would be a ranking.
+        estimates=[(method, task.id) for method in sorted(estimated, key=lambda m: (page.method_title(m), m))],
         labels=page.labels.get(task.id),
         panels=panels(page, "task", task.id),
         command="\n".join(commands),
     )
 
 
-def _shared(page: PageData, heading: str) -> dict[str, Any]:
-    about = {"heading": heading, "title": f"{heading} on {page.title}", "about": "", "picture": ""}
-    return {"page": page, "board": page.board, "up": "../../../", "scripts": (), **about}
+def _render_item(template: str, page: PageData, heading: str, **values: Any) -> str:
+    title = f"{heading} on {page.title}"
+    shared = {"page": page, "board": page.board, "up": "../../../", "scripts": (), "about": "", "picture": ""}
+    return render(template, heading=heading, title=title, **shared, **values)
 
 
 def _by_profile(page: PageData, task: BoardTask) -> list[BoardRow]:
@@ -135,12 +103,6 @@ def _by_profile(page: PageData, task: BoardTask) -> list[BoardRow]:
     order = sorted((sign * value, method) for method, value in values.items() if value is not None)
     rows = {row.method: row for row in page.board.ranked}
     return [rows[method] for _, method in order]
-
-
-def _estimate(page: PageData, method: str, task: str, title: str, href: str) -> list[TableCell]:
-    cell, column = page.estimated[method, task], page.board.cell_columns[0]
-    value, interval = shown(column, cell.values[column.key]), shown(column, cell.intervals[column.key])
-    return [TableCell(title, href=href), TableCell(f"{MARK}{value}", "number soft"), TableCell(interval, "number soft")]
 
 
 CODE = ("metric_code", "probe_code", "splitter_code", "scorer")
@@ -175,23 +137,15 @@ def record_facts(page: PageData, method: str, task: str) -> list[tuple[str, str]
     return [(label, clean(value)) for label, value in facts.items() if value]
 
 
-def verify_command(page: PageData, method: str, task: str) -> str:
-    """The line that runs the score again and compares it with the record."""
-    record = page.records.get((method, task))
-    return f"neuco verify {'/'.join(record.key[:2])}" if record else ""
-
-
 def details_script(page: PageData, method: str, against: Mapping[str, Any]) -> str:
     """The cells of a method and its differences to others, for the page, which loads them when they are asked for."""
     tasks = {}
     for task in page.board.tasks:
         cell = page.cells.cell(method, task.id) if page.cells else None
         if cell is not None and cell.splits:
-            tasks[task.id] = {
-                "splits": rounded(list(cell.splits), 6),
-                "facts": record_facts(page, method, task.id),
-                "command": verify_command(page, method, task.id),
-            }
+            facts = record_facts(page, method, task.id)
+            command = f"neuco verify {method}/{task.id}" if facts else ""
+            tasks[task.id] = {"splits": rounded(list(cell.splits), 6), "facts": facts, "command": command}
     return f"neuco.give({literal(method)}, {literal({'tasks': tasks, 'against': against})});\n"
 
 

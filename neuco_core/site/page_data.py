@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,11 +22,9 @@ from neuco_core.cubes.pictures import Picture, pictures
 from neuco_core.errors import NeucoError
 from neuco_core.fetch.links import linked_file
 from neuco_core.plugins.catalog import load_method, load_task
+from neuco_core.records.model import Record
+from neuco_core.specs import Content, Suite, Task
 from neuco_core.tables.labels import load_labels
-
-if TYPE_CHECKING:
-    from neuco_core.records.model import Record
-    from neuco_core.specs import Content, Suite, Task
 
 DAY = re.compile(r"\d{4}-\d{2}-\d{2}T")
 log = logging.getLogger(__name__)
@@ -111,6 +108,17 @@ class PageData:
 
     def task_title(self, task_id: str) -> str:
         return self.task(task_id).title or task_id
+
+    def with_titles(self, sentence: str) -> str:
+        """A sentence of the board, which names methods and tasks by their ids, for people."""
+        titles = {row.method: self.method_title(row.method) for row in self.board.rows}
+        titles |= {task.id: self.task_title(task.id) for task in self.board.tasks}
+        return re.sub(r"[\w.-]*\w", lambda match: titles.get(match[0], match[0]), sentence)
+
+    def splits(self, row: BoardRow, task: str) -> list[float]:
+        if self.cells is None or self.board.score(row, task) is None:
+            return []
+        return [value for value in self.cells.cell(row.method, task).splits if value is not None]
 
 
 def gather(registry: Path, names: Sequence[str] = ()) -> list[PageData]:

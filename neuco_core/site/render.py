@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
-from neuco_core.boards.formatting import LOWER, MARK, NONE, RANK, nobody, show
+from neuco_core.boards.formatting import LOWER, MARK, NONE, RANK, nobody, reasons, show
 from neuco_core.boards.model import Column, Interval, Section, Value
 from neuco_core.boards.report import TEXT, marked
 from neuco_core.plugins.catalog import catalog
@@ -45,7 +45,7 @@ def environment() -> Environment:
     env.filters |= {"linked": linked, "card": render_card, "num": num, "counted": counted, "plain": clean}
     env.globals |= {"LOWER": LOWER, "MARK": MARK, "NONE": NONE, "RANK": RANK, "MANY": MANY, "MOST": MOST}
     env.globals |= {"policy": POLICY}
-    words = (num, shown, show, literal, nobody, section_cells, column_heads, split_title, value_of, breakable)
+    words = (num, shown, show, literal, nobody, reasons, section_cells, column_heads, split_title, value_of, breakable)
     geometry = (figures.ends, figures.places, figures.path, figures.rank_ticks, figures.hue, figures.group_bars)
     drawn = (figures.Parallel, figures.Scatter, figures.Profile, figures.Past)
     env.globals |= {function.__name__: function for function in (*words, *geometry, *drawn)}

@@ -11,12 +11,12 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from neuco_core import figures
 from neuco_core.boards.formatting import RANK
 from neuco_core.boards.model import Board, plain
 from neuco_core.boards.report import grid, to_csv
 from neuco_core.errors import DataError, DependencyError
 from neuco_core.fields import ID
-from neuco_core.figures import blank, check_target, png
 from neuco_core.files import dump
 from neuco_core.scoring.quality import EPSILON
 from neuco_core.site.board_page import SCRIPTS, board_page
@@ -136,7 +136,7 @@ def _write_board(page: PageData, folder: OutputFolder, address: str) -> int:
 def _preview(page: PageData) -> bytes:
     """What sites show beside a link: the first methods with their intervals. Empty without matplotlib."""
     try:
-        check_target()
+        figures.check_target()
     except DependencyError:
         return b""
     accent, board = "#0b7285", page.board
@@ -146,7 +146,7 @@ def _preview(page: PageData) -> bytes:
     title, *names = (
         name.replace("$", r"\$") for name in (page.title, *(page.method_title(row.method) for row in rows))
     )
-    figure, plot = blank(8, 4.2)
+    figure, plot = figures.blank(8, 4.2)
     for y, (row, interval) in enumerate(zip(rows, intervals, strict=True)):
         if interval:
             plot.plot(interval, [y, y], color="#aab4bf", linewidth=9, solid_capstyle="round")
@@ -157,7 +157,7 @@ def _preview(page: PageData) -> bytes:
     last = max(row.rank or 1 for row in rows)
     plot.set_xticks(rank_ticks(int(max([last, *(interval[1] for interval in intervals if interval)]))))
     figure.suptitle(title, fontsize=15, fontweight="bold", color="#1d2733")
-    return png(figure, dpi=150)
+    return figures.render(figure, dpi=150)
 
 
 def board_figure(kind: str, board: Board) -> str | None:

@@ -272,8 +272,8 @@ def _robustness(board: ComputedBoard, rankings: Mapping[str, Ranking]) -> Sectio
         columns.append(RESAMPLED)
     rows: list[tuple[Value, ...]] = []
     for m in board.order:
-        own: tuple[Value, ...] = (board.names[m], *(int(final[m]) for final in ranks.values()))
-        rows.append((*own, _ranks(others, m)) if others else own)
+        line: tuple[Value, ...] = (board.names[m], *(int(final[m]) for final in ranks.values()))
+        rows.append((*line, _ranks(others, m)) if others else line)
     lead = _lead(board, np.stack([*ranks.values()]), left_out)
     return Section("How robust is this ranking?", tuple(columns), tuple(rows), lead=lead, about="robustness")
 
