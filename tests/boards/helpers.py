@@ -33,7 +33,7 @@ def simulate(
         return np.sqrt(0.5) * (rng.standard_normal((1, size)) + rng.standard_normal((methods, size)))
 
     scores = [mean[:, None] + noise * (np.sqrt(RHO) * error(1) + np.sqrt(1 - RHO) * error(splits)) for mean in truth]
-    return truth, [TaskScores(found, RHO / (1 - RHO)) for found in scores]
+    return truth, [TaskScores(splits_of_task, RHO / (1 - RHO)) for splits_of_task in scores]
 
 
 def cells_of(scores: Sequence[TaskScores], baselines: Sequence[int] = ()) -> Cells:
@@ -115,9 +115,9 @@ def real_record(method: str, task: str, per_split: Sequence[float], **changes: A
     decides = CellInputs(load_protocol("neuco-2025"))
     inputs = dict(decides.of(spec, subject))
     inputs |= {name: inputs.get(name) or digest(method) for name in HASHES}
-    own = {"dataset": subject.dataset, "method_version": spec.version, "task_version": subject.version}
+    names_and_versions = {"dataset": subject.dataset, "method_version": spec.version, "task_version": subject.version}
     splits = [per_split[i % len(per_split)] for i in range(decides.protocol.k)]
-    record = make_record(method, task, splits, **own)
+    record = make_record(method, task, splits, **names_and_versions)
     whole = {"inputs": inputs, "fingerprint": hashed(inputs), "kind": subject.kind, "metric": subject.metric}
     return structs.replace(record, **whole | claims(spec, subject) | {"dim": 64} | changes)
 

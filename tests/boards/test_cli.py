@@ -192,14 +192,9 @@ def test_site(registry: Path, tmp_path: Path) -> None:
     written = run("site", "--out", tmp_path / "site").output
     assert f"{len(list((tmp_path / 'site').rglob('*.html')))} pages" in written
     page = (tmp_path / "site/boards/trial/method/pca.html").read_text(encoding="utf-8")
-    assert "neuco score --method pca --suite trial" in page
     assert '<h2 id="card-title">Card</h2>' in page
     task = (tmp_path / f"site/boards/trial/task/{TASKS[0]}.html").read_text(encoding="utf-8")
     assert "1849 labels (m)" in task
-    for file in (tmp_path / "site").rglob("*.*"):
-        # A link to follow may lead elsewhere; nothing may be loaded from there.
-        loads = re.search(rb'src="http|<link[^>]*href="?http|url\(http|@import|import\(', file.read_bytes())
-        assert loads is None, (file, loads)
 
 
 def test_the_documentation_names_commands_and_options_that_exist(root: Path) -> None:

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from msgspec import structs
 
-from neuco_core.boards.cells import Cells
 from neuco_core.boards.model import Board, Section
 from neuco_core.boards.published import list_published
 from neuco_core.boards.report import details, grid, lines, to_latex
@@ -23,20 +22,13 @@ from tests.boards.helpers import board_of, cells_of, simulate
 from tests.boards.test_cli import run
 
 
-def section(found: list[Section], words: str) -> Section:
-    (one,) = (entry for entry in found if words in entry.title)
+def section(sections: list[Section], words: str) -> Section:
+    (one,) = (entry for entry in sections if words in entry.title)
     return one
 
 
 def texts(board: Board, words: str) -> list[list[str]]:
     return lines(board, section(details(board), words))
-
-
-def turned(index: int, methods: int, tasks: int, seed: int) -> Cells:
-    """Cells with one task where lower is better."""
-    cells = cells_of(simulate(np.random.default_rng(seed), methods, tasks)[1])
-    changed = structs.replace(cells.tasks[index], greater_is_better=False, metric="rmse")
-    return replace(cells, tasks=tuple(changed if i == index else task for i, task in enumerate(cells.tasks)))
 
 
 def test_every_number_is_the_boards() -> None:
@@ -57,14 +49,16 @@ def test_every_number_is_the_boards() -> None:
 
 def test_the_sentence_on_top_of_the_matrix_is_what_the_matrix_shows() -> None:
     board = board_of(cells_of(simulate(np.random.default_rng(12), 9, 4, gap=0.02)[1]))
-    found = section(details(board), "How robust")
-    ranks = {str(row[0]): [value for value in row[1:] if isinstance(value, int)] for row in found.rows}
+    matrix = section(details(board), "How robust")
+    ranks = {str(row[0]): [value for value in row[1:] if isinstance(value, int)] for row in matrix.rows}
     first = board.rows[0].method
     times = sum(rank == 1 for rank in ranks[first])
     count = len(ranks[first])
-    assert found.lead.startswith(f"{first} is first in {'all' if times == count else f'{times} of'} {count} rankings; ")
+    assert matrix.lead.startswith(
+        f"{first} is first in {'all' if times == count else f'{times} of'} {count} rankings; "
+    )
     most = max(ranks, key=lambda name: max(abs(rank - board.ranks[name]) for rank in ranks[name]))
-    assert f"{most} moves most, between ranks {min(ranks[most])} and {max(ranks[most])}" in found.lead
+    assert f"{most} moves most, between ranks {min(ranks[most])} and {max(ranks[most])}" in matrix.lead
 
 
 def test_a_clear_order_depends_on_nothing() -> None:
@@ -81,8 +75,8 @@ def test_a_first_that_is_not_the_likeliest_is_explained() -> None:
     assert board.rows[0].method == "m003"
     first, likeliest = rows["m003"], rows["m002"]
     assert likeliest.values["best"] == max(row.values["best"] for row in board.ranked)  # type: ignore[type-var]
-    (told,) = (note for note in board.notes if "is first in more replicates" in note)
-    assert told == (
+    (note_on_first,) = (note for note in board.notes if "is first in more replicates" in note)
+    assert note_on_first == (
         "m003 is first by the scores as they are, but m002 is first in more replicates "
         f"({likeliest.values['best']:.0%} against {first.values['best']:.0%}): plausible ranks are m003 1–8 and "
         "m002 1–8. The splits do not tell the two apart."
@@ -104,26 +98,25 @@ def test_the_option(committed_registry: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_lower_is_better_task_is_marked_in_every_view() -> None:
-    board = board_of(turned(0, 4, 2, seed=3))
+    cells = cells_of(simulate(np.random.default_rng(3), 4, 2)[1])
+    first = structs.replace(cells.tasks[0], greater_is_better=False, metric="rmse")
+    board = board_of(replace(cells, tasks=(first, *cells.tasks[1:])))
     assert [line[:2] for line in texts(board, "Task diagnostics")] == [["t00", "rmse, lower is better"], ["t01", "r2"]]
-    found = grid(board)
-    assert found.headers[-2:] == ("t00 ↓", "t01")
-    assert any("lower is better" in note and "t00" in note for note in found.notes)
-    assert r"t00 $\downarrow$" in to_latex(found)
+    table = grid(board)
+    assert table.headers[-2:] == ("t00 ↓", "t01")
+    assert any("lower is better" in note and "t00" in note for note in table.notes)
+    assert r"t00 $\downarrow$" in to_latex(table)
 
 
 def test_a_board_without_intervals_says_why() -> None:
     cells = cells_of([TaskScores(np.array([[0.1], [0.2]]))])
     assert any(note.startswith("No intervals") for note in grid(board_of(cells)).notes)
-    assert not any("No intervals" in note for note in grid(board_of(cells_of(simulate_two()))).notes)
-
-
-def simulate_two() -> list[TaskScores]:
-    return simulate(np.random.default_rng(4), 2, 1)[1]
+    two = simulate(np.random.default_rng(4), 2, 1)[1]
+    assert not any("No intervals" in note for note in grid(board_of(cells_of(two))).notes)
 
 
 def test_the_weight_of_the_ghost_is_told() -> None:
-    board = board_of(cells_of(simulate_two()), ghost=3.0)
+    board = board_of(cells_of(simulate(np.random.default_rng(4), 2, 1)[1]), ghost=3.0)
     (weights,) = (note for note in grid(board).notes if note.startswith("Weight of the ghost task"))
     rest = 1 - sum(task.values["weight"] or 0 for task in board.tasks)
     assert f"{rest:.3f}" in weights
@@ -136,12 +129,12 @@ def test_rows_that_do_not_compete_and_estimated_cells_are_shown_and_marked(tmp_p
     board = board_of(replace(cells, cells={**cells.cells, ("m003", "t01"): guessed}))
     hosts = structs.replace(board.rows[0], rank=None, note="baseline of the hosts", intervals={})
     board = structs.replace(board, rows=(hosts, *board.rows[1:]))
-    found = grid(board)
-    assert [row[0] == "–" for row in found.rows] == [True, False, False, True]
-    assert found.rows[3][-1].startswith("≈0.")
-    assert f"Not ranked: {hosts.method}: baseline of the hosts" in found.notes
-    assert "Not ranked: m003: t01: estimated, from the other tasks" in found.notes
-    assert any("≈ marks values that do not count: estimated" in note for note in found.notes)
+    table = grid(board)
+    assert [row[0] == "–" for row in table.rows] == [True, False, False, True]
+    assert table.rows[3][-1].startswith("≈0.")
+    assert f"Not ranked: {hosts.method}: baseline of the hosts" in table.notes
+    assert "Not ranked: m003: t01: estimated, from the other tasks" in table.notes
+    assert any("≈ marks values that do not count: estimated" in note for note in table.notes)
     page = board_page(PageData(id="made", title="made", board=board, cells=cells))
     assert page.count('class="incomplete"') == 2
     assert re.search(r'<td class="cell marked" title="estimated: from the other tasks">≈0\.', page)

@@ -99,11 +99,11 @@ def test_facts_change_no_rank_and_only_the_known_ones_are_columns(board: Board, 
     assert rows["random"].facts["pretraining"] == "nothing"
     assert rows["pca"].overlaps == {"olinda": "fitted on these samples, without their labels"}
     assert rows["efficientnet"].overlaps == {}
-    (told,) = [
+    (sentence,) = [
         note for note in report.overlaps(board) if note.endswith("fitted on these samples, without their labels.")
     ]
-    assert told.startswith("Overlap of training data and samples: ")
-    assert "pca (olinda)" in told
+    assert sentence.startswith("Overlap of training data and samples: ")
+    assert "pca (olinda)" in sentence
     assert "pretraining" not in rows["challenge_404"].facts, "what nobody knows is not said"
     bare = structs.replace(board, rows=tuple(structs.replace(row, facts={}, overlaps={}) for row in board.rows))
     assert with_facts(bare, [r for r in now.records if r.task in bare.suite.tasks]).rows == board.rows
@@ -112,15 +112,14 @@ def test_facts_change_no_rank_and_only_the_known_ones_are_columns(board: Board, 
 
 def test_methods_whose_numbers_depend_on_the_machine_are_named_on_the_board(board: Board) -> None:
     rows = {row.method: row.facts.get("machine_spread") for row in board.rows}
-    said = {name for name, spread in rows.items() if spread}
+    dependent = {name for name, spread in rows.items() if spread}
     assert (
-        said
+        dependent
         == {"autoencoder", "autoencoder_post", "autoencoder_pre"}
         == {m.id for m in list_methods() if m.machine_spread}
     )
     (note,) = (note for note in board.notes if note.startswith("Mean scores that depend on the machine:"))
-    assert all(f"{name} (by up to {rows[name]:g})" in note for name in said)
-    assert with_facts(board, ()).notes == board.notes, "told once"
+    assert all(f"{name} (by up to {rows[name]:g})" in note for name in dependent)
     spread = load_method("autoencoder").machine_spread
     assert f"machine_spread     {spread}" in neuco("show", "autoencoder").out
     card = (Path(__file__).resolve().parents[2] / "neuco_methods/autoencoder/README.md").read_text(encoding="utf-8")
@@ -132,9 +131,9 @@ def test_cost_is_what_records_measured(board: Board, now: Current) -> None:
     odd = ({"samples": "many", "seconds": 1}, {"samples": 0, "seconds": 1.0}, 7, None)
     costs = [{"samples": 100, "seconds": 0.5, "peak_memory": 300_000_000}, {"samples": 10, "seconds": 0.2}, *odd]
     records = [structs.replace(one, provenance={"encoding": cost}) for cost in costs]
-    found = {row.method: row for row in with_facts(board, records).rows}
-    assert (found["pca"].facts["encode_ms"], found["pca"].facts["encode_mb"]) == (20.0, 300)
-    assert "encode_ms" not in found["random"].facts
+    measured = {row.method: row for row in with_facts(board, records).rows}
+    assert (measured["pca"].facts["encode_ms"], measured["pca"].facts["encode_mb"]) == (20.0, 300)
+    assert "encode_ms" not in measured["random"].facts
     with pytest.raises(SpecError, match="machine_spread"):  # a spread that excuses everything
         Method(id="m", encoder=dict, machine_spread=0.5)
 

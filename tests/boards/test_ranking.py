@@ -95,7 +95,7 @@ def test_a_ghost_task_takes_weight_and_gives_rank_0(table4: np.ndarray) -> None:
 
 @given(boards)
 def test_ties_share_the_better_rank(q: np.ndarray) -> None:
-    expected = [[1 + sum(other > own for other in row) for own in row] for row in q]
+    expected = [[1 + sum(other > value for other in row) for value in row] for row in q]
     assert positions(-q).tolist() == expected
 
 
@@ -127,10 +127,10 @@ def test_many_boards_at_once_are_ranked_like_each_alone(q: np.ndarray) -> None:
 
 def test_aggregations_side_by_side() -> None:
     q = np.array([[10.0, 10.0, 5.0], [1.0, 2.0, 3.0]])
-    found = aggregations(q, q / 100, rank(q))
-    assert found["mean_q"].tolist() == [5.5, 6.0, 4.0]
-    assert found["borda"].tolist() == [1.5, 2.5, 2.0]
-    assert found["mean_score"] == pytest.approx([0.055, 0.06, 0.04])
+    values = aggregations(q, q / 100, rank(q))
+    assert values["mean_q"].tolist() == [5.5, 6.0, 4.0]
+    assert values["borda"].tolist() == [1.5, 2.5, 2.0]
+    assert values["mean_score"] == pytest.approx([0.055, 0.06, 0.04])
 
 
 @pytest.mark.parametrize("bad", [{"weights": "some"}, {"spread": "var"}, {"ghost": -1.0}, {"ghost": float("nan")}])

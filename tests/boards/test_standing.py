@@ -38,9 +38,9 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
 @pytest.fixture(scope="module")
 def standing(files: Mapping[str, Path], committed_registry: Path) -> Standing:
     before = contents(committed_registry)
-    found = rank_on("olinda", files["mine"], files["part"], registry=committed_registry)
+    ranked = rank_on("olinda", files["mine"], files["part"], registry=committed_registry)
     assert contents(committed_registry) == before, "nothing is written to the registry"
-    return found
+    return ranked
 
 
 def test_the_same_embeddings_have_the_same_place(standing: Standing) -> None:
@@ -63,10 +63,10 @@ def test_what_a_file_lacks_is_named(standing: Standing) -> None:
     assert part.row.method == "pca-file", "a registered name is not taken"
     ids = load_method("band_statistics").embeddings("olinda").ids[-7:]
     assert {dataset: set(names) for dataset, names in part.missing.items()} == {"olinda": set(ids)}
-    told = "\n".join(standing.notes)
-    assert "pca.csv lacks 7 labelled samples of olinda: " in told
-    assert "Its scores are of other samples" in told
-    assert "pca.csv: 1 value missing or not a number, counted as 0." in told
+    notes = "\n".join(standing.notes)
+    assert "pca.csv lacks 7 labelled samples of olinda: " in notes
+    assert "Its scores are of other samples" in notes
+    assert "pca.csv: 1 value missing or not a number, counted as 0." in notes
 
 
 def test_rows_are_marked_and_the_pool_is_that_of_the_board(standing: Standing, committed_registry: Path) -> None:
@@ -97,13 +97,13 @@ def test_one_file_may_hold_several_datasets(tmp_path: Path) -> None:
     table = pd.DataFrame(random.normal(size=(len(ids), 2)), columns=["0", "1"])
     table.insert(0, "id", ids)
     table.to_csv(tmp_path / "two.csv", index=False)
-    found = rank_on("embedded", tmp_path / "two.csv")
-    (place,) = found.places
-    assert {task for task, cell in place.row.cells.items() if cell.status == "ok"} == {*TASKS, "digits_class"}
-    assert place.row.rank is None
-    assert place.sentence.startswith("two.csv (yours) is not ranked: it has no score on 8 of 12 tasks (mini_")
-    assert set(place.missing) == {"mini"}
-    assert all(note.endswith("more.") for note in found.notes if "lacks" in note)
+    standing = rank_on("embedded", tmp_path / "two.csv")
+    (file_rank,) = standing.places
+    assert {task for task, cell in file_rank.row.cells.items() if cell.status == "ok"} == {*TASKS, "digits_class"}
+    assert file_rank.row.rank is None
+    assert file_rank.sentence.startswith("two.csv (yours) is not ranked: it has no score on 8 of 12 tasks (mini_")
+    assert set(file_rank.missing) == {"mini"}
+    assert all(note.endswith("more.") for note in standing.notes if "lacks" in note)
 
 
 def test_wrong_files_and_boards_are_refused(tmp_path: Path, files: Mapping[str, Path]) -> None:

@@ -46,11 +46,11 @@ class Reader:
 def reading(browser: Any, site: Path) -> Iterator[Reader]:
     """A page of a site; when the test has ended, nothing was complained of and nothing was asked from elsewhere."""
     context = browser.new_context(viewport={"width": 1300, "height": 900}, accept_downloads=True)
-    found = Reader(context, site)
-    yield found
+    reader = Reader(context, site)
+    yield reader
     context.close()
-    assert found.troubles == []
-    assert all(url.startswith((f"file://{site}/", "data:", "blob:")) for url in found.requests), found.requests
+    assert reader.troubles == []
+    assert all(url.startswith((f"file://{site}/", "data:", "blob:")) for url in reader.requests), reader.requests
 
 
 @pytest.fixture

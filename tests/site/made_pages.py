@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from html.parser import HTMLParser
 from pathlib import Path
 
 import numpy as np
@@ -30,6 +31,30 @@ A card with **bold**, `code` and a [link](https://example.org/x), and {IMAGE}.
 - first
 - second "quoted"
 """
+
+
+class Elements(HTMLParser):
+    """The elements of a page with their attributes, in order."""
+
+    def __init__(self, source: str) -> None:
+        super().__init__()
+        self.started: list[tuple[str, dict[str, str | None]]] = []
+        self.feed(source)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.started.append((tag, dict(attrs)))
+
+    @property
+    def names(self) -> set[str]:
+        return {name for name, _ in self.started}
+
+    @property
+    def attributes(self) -> set[str]:
+        return {key for _, attributes in self.started for key in attributes}
+
+    @property
+    def links(self) -> list[str]:
+        return [attributes["href"] or "" for _, attributes in self.started if "href" in attributes]
 
 
 def made_source(methods: int = 12, tasks: int = 5, name: str = "made", replicates: int = 200) -> PageData:

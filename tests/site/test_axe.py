@@ -29,7 +29,7 @@ PAGES = (
     "boards/large/index.html#robustness",
 )
 SERIOUS = (
-    "axe.run().then(found => found.violations.filter(v => ['serious', 'critical'].includes(v.impact))"
+    "axe.run().then(report => report.violations.filter(v => ['serious', 'critical'].includes(v.impact))"
     ".map(v => [v.id, v.nodes.length, v.nodes[0].html.slice(0, 200), v.nodes[0].failureSummary]))"
 )
 
@@ -57,7 +57,7 @@ def test_pages_have_no_serious_fault(browser: Any, axe: str, real: Path, scheme:
     # The page's own policy would refuse axe; what it looks at is the same.
     context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme, bypass_csp=True)
     page = context.new_page()
-    found = {}
+    faults = {}
     for path in PAGES:
         page.goto(f"file://{real}/{path}")
         page.reload()  # another "#" alone is no other page
@@ -65,11 +65,11 @@ def test_pages_have_no_serious_fault(browser: Any, axe: str, real: Path, scheme:
             page.evaluate("neuco.open(neuco.data.rows[0], 0, null)")
             page.locator("#cell").wait_for()
             page.evaluate(axe)
-            found["a cell"] = page.evaluate(SERIOUS)
+            faults["a cell"] = page.evaluate(SERIOUS)
             page.keyboard.press("Escape")
         if "/method/" in path or "/task/" in path:
             page.evaluate("document.querySelectorAll('details').forEach(folded => { folded.open = true; })")
         page.evaluate(axe)
-        found[path] = page.evaluate(SERIOUS)
+        faults[path] = page.evaluate(SERIOUS)
     context.close()
-    assert {path: faults for path, faults in found.items() if faults} == {}
+    assert {path: serious for path, serious in faults.items() if serious} == {}

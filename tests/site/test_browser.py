@@ -15,11 +15,11 @@ FACTS = "boards/facts/index.html"
 
 def shown(page: Any) -> list[str]:
     """The ids of the methods in the table, in the order on the screen."""
-    found: list[str] = page.evaluate(
+    methods: list[str] = page.evaluate(
         "Array.from(document.querySelectorAll('#board tbody tr')).filter(r => !r.hidden && r.offsetParent)"
         ".map(r => neuco.data.rows[r.dataset.i].id)"
     )
-    return found
+    return methods
 
 
 def column(page: Any, key: str) -> list[float]:
@@ -116,8 +116,8 @@ def test_tasks_and_methods_can_be_left_out(page: Any) -> None:
 
 
 def test_methods_are_compared_in_pairs(page: Any) -> None:
-    for place in (2, 5, 7):
-        page.locator(f"tr[data-i='{place}'] .pick").check()
+    for line in (2, 5, 7):
+        page.locator(f"tr[data-i='{line}'] .pick").check()
     page.click("#go-compare")
     names = page.evaluate("[2, 5, 7].map(i => neuco.data.rows[i].title)")
     table = page.locator("#compared table")
@@ -261,8 +261,8 @@ def test_a_link_shows_the_same_view_and_one_made_up_by_a_stranger_does_no_harm(r
     ):
         page = reader.open(f"{BOARD}#{nonsense}")
         page.reload()
-        said = page.evaluate("Object.entries(neuco.state).filter(([, value]) => value).sort()")
-        assert said == [["show", "score"], ["sort", "rank"], ["tab", "ranking"]]
+        state = page.evaluate("Object.entries(neuco.state).filter(([, value]) => value).sort()")
+        assert state == [["show", "score"], ["sort", "rank"], ["tab", "ranking"]]
         assert header(page, "rank").get_attribute("aria-sort") == "ascending"
         assert len(shown(page)) == 12
         assert page.locator("#chips button").count() == 0

@@ -124,8 +124,8 @@ def test_intervals_and_groups_are_drawn(reader: Reader) -> None:
     page = reader.open(BOARD + "#robustness")
     assert page.locator("#forest .interval").count() == len(board.ranked)
     assert board.groups
-    places = {row.method: place for place, row in enumerate(board.ranked)}
-    pieces = sum(places[group[-1]] - places[group[0]] + 1 for group in board.groups)
+    lines_of = {row.method: line for line, row in enumerate(board.ranked)}
+    pieces = sum(lines_of[group[-1]] - lines_of[group[0]] + 1 for group in board.groups)
     assert page.locator("#forest .together").count() == pieces  # each method has its piece of the bars
     page = reader.open(BOARD + "#tab=robustness&q=m00")
     page.reload()
@@ -140,8 +140,8 @@ def test_of_many_methods_the_ranks_scroll_and_lines_are_faint(
 ) -> None:
     monkeypatch.setattr(board_table, "LONG", 50)
     write_site([made_source(methods=64, tasks=2, replicates=50)], tmp_path)
-    for found in reading(browser, tmp_path):
-        page = found.open(BOARD + "#robustness")
+    for reader in reading(browser, tmp_path):
+        page = reader.open(BOARD + "#robustness")
         assert page.locator("#forest .row").count() == 63
         assert page.locator("#forest .spot[class*=' c']").count() == 3  # the first three
         assert page.evaluate("(box => box.scrollHeight > box.clientHeight)(document.querySelector('#forest'))")
@@ -208,8 +208,6 @@ def test_long_names_are_broken_and_not_the_page(odd_reader: Reader) -> None:
 
 
 def test_figures_show_what_the_table_shows(reader: Reader) -> None:
-    page = reader.open(BOARD + "#size")
-    assert page.locator("#scatter .spot").count() == 11
     page = reader.open(BOARD + "#tab=tasks&base=hide&pick=m004")
     page.reload()
     assert page.locator("#parallel path.profile:not(.gone)").count() == 10

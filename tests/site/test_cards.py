@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import re
 import time
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
@@ -22,34 +21,18 @@ from neuco_core.site.figures import tag
 from neuco_core.site.render import literal, render
 from neuco_core.site.write import write_site
 from tests.boards.helpers import board_of
-from tests.site.made_pages import made_source
+from tests.site.made_pages import Elements, made_source
 
 TAGS = ("div", "p", "h3", "h4", "h5", "h6", "ul", "ol", "li", "table", "thead", "tbody", "tr", "th", "td")
 ALLOWED = {*TAGS, "pre", "code", "strong", "em", "a", "blockquote", "hr", "br"}
 
 
-class Checker(HTMLParser):
-    """Collects the elements and attributes of a piece of HTML."""
-
-    def __init__(self, source: str) -> None:
-        super().__init__()
-        self.elements: set[str] = set()
-        self.attributes: set[str] = set()
-        self.links: list[str] = []
-        self.feed(source)
-
-    def handle_starttag(self, name: str, attributes: list[tuple[str, str | None]]) -> None:
-        self.elements.add(name)
-        self.attributes.update(key for key, _ in attributes)
-        self.links += [value or "" for key, value in attributes if key == "href"]
-
-
 @given(st.text(alphabet=st.sampled_from(list("<>&\"'`*[]()#|-_ \nabc/=:;1")), max_size=80))
 def test_a_card_never_brings_an_element_of_its_own(card: str) -> None:
-    found = Checker(render_card(card))
-    assert found.elements <= ALLOWED
-    assert all(link.startswith(("http://", "https://")) for link in found.links)
-    assert found.attributes <= {"class", "scope", "start", "tabindex", "role", "aria-label", "href", "rel"}
+    html = Elements(render_card(card))
+    assert html.names <= ALLOWED
+    assert all(link.startswith(("http://", "https://")) for link in html.links)
+    assert html.attributes <= {"class", "scope", "start", "tabindex", "role", "aria-label", "href", "rel"}
 
 
 @pytest.mark.parametrize(
@@ -66,9 +49,9 @@ def test_a_card_never_brings_an_element_of_its_own(card: str) -> None:
     ],
 )
 def test_cards_that_try(card: str) -> None:
-    found = Checker(render_card(card))
-    assert found.elements <= ALLOWED
-    assert all(link == "https://example.org/x.png" for link in found.links)
+    html = Elements(render_card(card))
+    assert html.names <= ALLOWED
+    assert all(link == "https://example.org/x.png" for link in html.links)
 
 
 @pytest.mark.parametrize(
@@ -82,9 +65,9 @@ def test_cards_that_try(card: str) -> None:
     ],
 )
 def test_addresses_in_words_can_be_clicked(words: str, links: list[str]) -> None:
-    found = Checker(linked(words))
-    assert found.links == links
-    assert found.attributes <= {"href", "rel"}
+    html = Elements(linked(words))
+    assert html.links == links
+    assert html.attributes <= {"href", "rel"}
 
 
 def test_a_board_can_be_cited_by_what_is_known_of_it() -> None:
@@ -115,7 +98,7 @@ def test_a_far_too_long_card_of_one_piece_is_cut_says_so_and_takes_no_time(piece
     before = time.process_time()
     html = render_card(piece * (100_000 // len(piece)))
     assert "not shown" in html
-    assert Checker(html).elements <= ALLOWED
+    assert Elements(html).names <= ALLOWED
     assert time.process_time() - before < 5
 
 

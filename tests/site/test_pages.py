@@ -7,7 +7,6 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from hashlib import sha256
-from html.parser import HTMLParser
 from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Any
@@ -23,24 +22,12 @@ from neuco_core.site import render
 from neuco_core.site.board_page import board_page, view_data
 from neuco_core.site.board_table import heat, shades, short_names
 from neuco_core.site.figures import Scale, scale, text
-from neuco_core.site.item_pages import details_script, method_page, record_facts, scales, task_page, verify_command
+from neuco_core.site.item_pages import details_script, method_page, record_facts, scales, task_page
 from neuco_core.site.page_data import PageData, from_published, gather, label_histogram
 from neuco_core.site.render import environment
 from neuco_core.site.write import LIST, read_list, write_site
 from neuco_core.specs import Panel
-from tests.site.made_pages import IMAGE, made_source, turned
-
-
-class Elements(HTMLParser):
-    """The elements of a page with their attributes."""
-
-    def __init__(self, source: str) -> None:
-        super().__init__()
-        self.found: list[tuple[str, dict[str, str | None]]] = []
-        self.feed(source)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.found.append((tag, dict(attrs)))
+from tests.site.made_pages import IMAGE, Elements, made_source, turned
 
 
 def strip(splits: tuple[float, ...], mean: float, interval: Interval | None, on: Scale) -> str:
@@ -117,11 +104,10 @@ def test_every_page_can_be_reached_and_every_file_is_listed(name: str, request: 
         if path in seen:
             continue
         seen.add(path)
-        elements = Elements(path.read_text(encoding="utf-8")).found
-        links = [a.get("href") or "" for name, a in elements if name == "a"]
-        waiting += [(path.parent / link).resolve() for link in links if link.endswith(".html")]
+        elements = Elements(path.read_text(encoding="utf-8"))
+        waiting += [(path.parent / link).resolve() for link in elements.links if link.endswith(".html")]
         # What scrolls can be reached by keyboard, and has a name of its own.
-        boxes = [a for name, a in elements if name == "pre" or "scroll" in (a.get("class") or "").split()]
+        boxes = [a for name, a in elements.started if name == "pre" or "scroll" in (a.get("class") or "").split()]
         assert all(box.get("tabindex") == "0" and box.get("role") == "region" for box in boxes), path
         labels = [box.get("aria-label") for box in boxes]
         assert all(labels), path
@@ -163,16 +149,9 @@ def test_tasks_where_less_is_better_say_so() -> None:
     assert "<dd>lower is better</dd>" not in task_page(source, source.board.tasks[0], on)
     assert "<dd>lower is better</dd>" in task_page(source, source.board.tasks[1], on)
     assert method_page(source, source.board.rows[0], on).count("lower is better") == 1
-    # What the scripts rely on.
-    data, first = view_data(source, shades(source)), source.board.rows[0]
-    assert [task["greater_is_better"] for task in data["tasks"]] == [True, False]
+    first = source.board.rows[0]
     interval = first.intervals["rank"]
-    assert data["rows"][0]["intervals"]["rank"] == [interval.low, interval.high]
-    assert data["rows"][-1]["intervals"] == {}
-    assert {column["key"] for column in data["columns"]} == {"rank", *(column.key for column in source.board.columns)}
     assert f'<b>1</b><small class="range">{interval.low}–{interval.high}</small>' in page
-    needs = [(name, a) for name, a in Elements(page).found if "data-needs-script" in a]
-    assert [(name, "hidden" in a) for name, a in needs] == [("button", True)]
     assert "Splits cannot show what would change if an encoder were trained again" in page
     assert "How often the method is first if splits are resampled" in page
     assert "<dt>P(first)</dt>" in method_page(source, first, on)
@@ -181,11 +160,10 @@ def test_tasks_where_less_is_better_say_so() -> None:
 
 
 def test_classes_have_a_bar_and_a_name_each() -> None:
-    found = label_histogram(load_task("digits_class"))
-    assert found is not None
-    assert found.classes == tuple("0123456789")
-    assert len(found.counts) == 10
-    source = dataclasses.replace(made_source(methods=4, tasks=2), labels={"t00": found})
+    histogram = label_histogram(load_task("digits_class"))
+    assert histogram is not None
+    assert histogram.classes == tuple("0123456789")
+    source = dataclasses.replace(made_source(methods=4, tasks=2), labels={"t00": histogram})
     page = task_page(source, source.board.tasks[0], scales(source))
     assert "1797 labels, 10 classes" in page
     assert re.findall(r'class="axis middle">(\d)<', page) == list("0123456789")
@@ -194,8 +172,8 @@ def test_classes_have_a_bar_and_a_name_each() -> None:
 
 def test_a_second_site_leaves_no_pages_of_the_first(tmp_path: Path) -> None:
     write_site([made_source(methods=5, tasks=2), made_source(methods=3, tasks=2, name="other")], tmp_path)
-    own, changed = tmp_path / "boards/made/method/mine.html", tmp_path / "boards/made/method/m004.html"
-    own.write_text("mine", encoding="utf-8")
+    theirs, changed = tmp_path / "boards/made/method/mine.html", tmp_path / "boards/made/method/m004.html"
+    theirs.write_text("mine", encoding="utf-8")
     changed.write_text("changed by somebody", encoding="utf-8")
     write_site([made_source(methods=3, tasks=1)], tmp_path)
     names = {path.name for path in (tmp_path / "boards/made/method").iterdir()}
@@ -241,16 +219,6 @@ def test_names_of_tasks_lose_what_they_share() -> None:
     assert names("biomass", "biota") == ["biomass", "biota"]
 
 
-def test_colours_follow_each_value() -> None:
-    """The lowest standard deviation is the best one, whoever has the highest score."""
-    source = made_source(methods=6, tasks=2)
-    board, found = source.board, shades(source)
-    for place, (column, best) in enumerate(zip(board.cell_columns, (max, min, max, min), strict=True)):
-        values = {row.method: row.cells["t01"].values[column.key] for row in board.ranked}
-        marked = {method for method in values if found[method][place][1] == "a"}
-        assert marked == {method for method, value in values.items() if value == best(values.values())}, column.key
-
-
 def test_a_copy_is_named_beside_the_method_that_it_is() -> None:
     source = made_source(methods=5, tasks=2)
     first, second, *rest = source.board.rows
@@ -287,8 +255,7 @@ def test_the_cells_of_a_method_are_told_with_their_record(committed_registry: Pa
     assert words.startswith('neuco.give("pca", {"against":{"random":[null]},"tasks":{"mini_biomass_mean":')
     facts = dict(record_facts(source, "pca", "mini_clouds"))
     assert len(facts["Labels (sha256)"]) == len(facts["Record"]) == 64
-    line = verify_command(source, "pca", "mini_clouds")
-    assert line == "neuco verify pca/mini_clouds"
+    line = "neuco verify pca/mini_clouds"
     assert line in words
     assert line in method_page(source, next(r for r in source.board.rows if r.method == "pca"), scales(source))
     page = task_page(source, source.board.tasks[0], scales(source))
@@ -298,10 +265,9 @@ def test_the_cells_of_a_method_are_told_with_their_record(committed_registry: Pa
 
 
 def swapped(before: Snapshot, after: Snapshot) -> bool:
-    """Whether two teams swapped places though neither had another number."""
+    """Whether two teams swapped ranks though neither had another number."""
     was, now = before.teams, after.teams
-    same = [name for name in now if name in was and was[name].value == now[name].value]
-    pairs = combinations(same, 2)
+    pairs = combinations([name for name in now if name in was and was[name].value == now[name].value], 2)
     return any(((was[a].rank or 0) < (was[b].rank or 0)) != ((now[a].rank or 0) < (now[b].rank or 0)) for a, b in pairs)
 
 
@@ -311,13 +277,14 @@ def test_the_past_of_the_real_challenge_is_replayed(committed_registry: Path) ->
     item = read_published(committed_registry / "published/earthvision-2025-challenge.json")
     last = past.phases["test"][-1].teams
     printed = {row.name: (row.values["rank"], row.values["mean_q"]) for row in item.rows if not row.baseline}
-    assert {name: (own.rank, own.value) for name, own in last.items() if "aseline" not in name} == printed
+    assert {name: (entry.rank, entry.value) for name, entry in last.items() if "aseline" not in name} == printed
     page = board_page(from_published(item, past))
     versions = past.versions()
-    assert page.count("<polyline") == sum(len({n for v in own for n in v.ranks}) for own in versions.values())
+    assert page.count("<polyline") == sum(len({n for v in entry for n in v.ranks}) for entry in versions.values())
     assert "caused by others: " in page
     assert "embed2scale-challenge-supplement" in page
-    assert sum(map(swapped, *zip(*(pair for own in past.phases.values() for pair in pairwise(own)), strict=True))) == 29
+    steps = [step for snapshots in past.phases.values() for step in pairwise(snapshots)]
+    assert sum(swapped(before, after) for before, after in steps) == 29
     assert read_past(committed_registry, "neuco-paper-table-4") is None
 
 

@@ -61,7 +61,7 @@ def test_the_page_ranks_a_choice_as_python_does(reader: Reader) -> None:
         "Object.fromEntries([...document.querySelectorAll('#board tbody tr')].filter(r => !r.hidden)"
         ".map(r => [neuco.data.rows[r.dataset.i].id, Number(r.querySelector('.rank b')?.textContent || 0)]))"
     )
-    assert {name: place for name, place in shown.items() if place} == expected
+    assert {name: rank for name, rank in shown.items() if rank} == expected
     assert list(shown)[:-1] == sorted(expected, key=lambda name: (expected[name], data["methods"].index(name)))
 
 
@@ -73,33 +73,30 @@ def test_a_board_of_another_kind_or_rule_is_not_ranked_anew() -> None:
     assert rerank_data(structs.replace(board, rows=(structs.replace(first, rank=3), *rest))) is None
 
 
-BOARD = "boards/made/index.html"
-
-
 def test_the_page_has_the_numbers_of_the_command(committed_registry: Path) -> None:
     now = current(committed_registry)
     suite = now.suites["olinda"]
     board = stored_board(committed_registry, "olinda")
     source = PageData("olinda", "", board, cells=from_records(now.records, suite, now.why_stale))
-    found = item_pages.differences(source)["averaging"]["pca"]
+    differences = item_pages.differences(source)["averaging"]["pca"]
     ran = CliRunner().invoke(cli, ["compare", "averaging", "pca", "--suite", "olinda", "--json"])
     assert ran.exit_code == 0, ran.output
-    told = {task["task"]: task for task in json.loads(ran.stdout)["tasks"]}
-    assert len(found) == len(told) == len(source.board.tasks)
-    for task, own in zip(source.board.tasks, found, strict=True):
-        test = told[task.id]["test"]
+    printed = {task["task"]: task for task in json.loads(ran.stdout)["tasks"]}
+    assert len(differences) == len(printed) == len(source.board.tasks)
+    for task, difference in zip(source.board.tasks, differences, strict=True):
+        test = printed[task.id]["test"]
         expected = [test["difference"], test["low"], test["high"]]
-        assert own is not None
-        assert list(own[:3]) == pytest.approx(expected, abs=2e-6)  # records are rounded, and so is the page
-        assert list(own[3:]) == pytest.approx([test["p"], told[task.id]["p_holm"]], rel=0.01, abs=1e-6)
-        better = told[task.id]["verdict"] != "no difference shown"
-        assert better == (own[4] <= 0.05)
+        assert difference is not None
+        assert list(difference[:3]) == pytest.approx(expected, abs=2e-6)  # records are rounded, and so is the page
+        assert list(difference[3:]) == pytest.approx([test["p"], printed[task.id]["p_holm"]], rel=0.01, abs=1e-6)
+        better = printed[task.id]["verdict"] != "no difference shown"
+        assert better == (difference[4] <= 0.05)
 
 
 def test_the_other_way_round_is_the_same_turned() -> None:
-    found = item_pages.differences(made_source())
-    turned = [(-own[0], -own[2], -own[1], *own[3:]) for own in found["m002"]["m001"] if own is not None]
-    assert turned == found["m001"]["m002"]
+    pairs = item_pages.differences(made_source())
+    forward = [d for d in pairs["m002"]["m001"] if d is not None]
+    assert [(-d[0], -d[2], -d[1], *d[3:]) for d in forward] == pairs["m001"]["m002"]
 
 
 def test_splits_of_other_samples_have_no_difference() -> None:
@@ -117,15 +114,13 @@ def test_of_very_many_methods_pairs_are_left_to_the_command(monkeypatch: pytest.
 
 
 def test_a_browser_shows_them(reader: Reader) -> None:
-    source = made_source()
-    found = item_pages.differences(source)["m003"]["m004"]
+    differences = item_pages.differences(made_source())["m003"]["m004"]
     page = reader.open(f"{BOARD}#tab=compare&pick=m003,m004")
     page.locator("#compared td.gap").last.wait_for()
     shown = page.locator("#compared td.gap").all_inner_texts()
-    assert len(shown) == len(found)
-    for text, own in zip(shown, found, strict=True):
-        assert own is not None
-        difference, low, high, _, p = own
+    for text, test in zip(shown, differences, strict=True):
+        assert test is not None
+        difference, low, high, _, p = test
         assert f"{difference:+.3f} ({low:.3f} to {high:.3f})".replace("-", "−") in text
         assert ("p < 0.001" if p < 0.001 else f"p = {p:.3f}") in text
         better = "no difference" if p > 0.05 else "A better" if difference > 0 else "B better"
