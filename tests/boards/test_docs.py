@@ -62,17 +62,17 @@ def test_what_the_baseline_does_to_the_table_of_the_paper(text: str, committed_r
     published = read_published(committed_registry / "published/neuco-paper-table-4.json")
     board = published.board()
     weights = [
-        {task.id: task.values["weight"] for task in own.tasks}["clouds"]
-        for own in (published.board({"weights": "no-baselines"}), board)
+        {task.id: task.values["weight"] for task in ranking.tasks}["clouds"]
+        for ranking in (published.board({"weights": "no-baselines"}), board)
     ]
     (robustness,) = (section for section in board.sections if section.about == "robustness")
-    found = re.search(r"leaving out method averaging moves (\d) methods", robustness.lead)
+    moved = re.search(r"leaving out method averaging moves (\d) methods", robustness.lead)
     numbers = {"5": "five", "6": "six", "7": "seven", "8": "eight"}
-    assert found
+    assert moved
     assert says(
         text,
         f"On {len(board.rows)} rows of the paper's Table 4 the averaging baseline alone lifts the weight of `clouds` "
-        f"from {weights[0]:.3f} to {weights[1]:.3f}, and without it {numbers[found[1]]} methods change places",
+        f"from {weights[0]:.3f} to {weights[1]:.3f}, and without it {numbers[moved[1]]} methods change places",
     )
 
 
@@ -106,11 +106,11 @@ def test_methods_that_depend_on_the_machine_are_named(text: str) -> None:
 def test_the_table_of_intervals_is_one_that_the_benchmark_prints_and_shows_what_is_said(text: str) -> None:
     header = f"| samples | labels | {' | '.join(intervals.COLUMNS)} |"
     rows = text.split(header)[1].split("\n\n", maxsplit=1)[0].splitlines()[2:]
-    found = {tuple(row.split(" | ")[:2]): [float(share) for share in BETWEEN.findall(row)] for row in rows}
-    assert [*found] == [(f"| {n}", kind) for n in (100, 400) for kind in intervals.KINDS]
+    table = {tuple(row.split(" | ")[:2]): [float(share) for share in BETWEEN.findall(row)] for row in rows}
+    assert [*table] == [(f"| {n}", kind) for n in (100, 400) for kind in intervals.KINDS]
     column = intervals.COLUMNS.index("score")
-    held = [shares[column] for (_, kind), shares in found.items() if kind.startswith("F1")]
-    plain = [shares[column + 1] for (_, kind), shares in found.items() if kind == "F1, 1/3"]
+    held = [shares[column] for (_, kind), shares in table.items() if kind.startswith("F1")]
+    plain = [shares[column + 1] for (_, kind), shares in table.items() if kind == "F1, 1/3"]
     assert min(held) >= 93.5, "intervals of F1 cover"
     assert max(plain) < 91, "and would not without the factor"
 
@@ -118,36 +118,36 @@ def test_the_table_of_intervals_is_one_that_the_benchmark_prints_and_shows_what_
 def test_the_table_of_ranks_is_one_that_the_benchmark_prints_and_shows_what_is_said(text: str) -> None:
     lines = text.split("| world | held |")[1].split("\n\n", maxsplit=1)[0].splitlines()[2:]
     cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
-    found = {name: [float(value.split()[0]) for value in values] for name, *values in cells}
+    table = {name: [float(value.split()[0]) for value in values] for name, *values in cells}
     names = [world.name for world in rank_intervals.worlds(None)]
-    assert [name for name in found if name != "GEO-Bench-2"] == names
-    folded = {name: values for name, values in found.items() if "copies ranked" not in name}
+    assert [name for name in table if name != "GEO-Bench-2"] == names
+    folded = {name: values for name, values in table.items() if "copies ranked" not in name}
     low = min(held for held, *_ in folded.values())
     assert low >= 95
     assert says(text, "On average over the methods they held at least 95 % in every world in which copies are folded")
     boards = [name for name in folded if ("," in name and "×" not in name) or name in ("mini", "embedded", "Table 4")]
     worst = min(folded[name][1] for name in boards)
     assert says(text, f"no method of a shipped or published board less often than {worst:.0f} %")
-    wide = sum(held > 99 for held, *_ in found.values())
-    assert says(text, f"in {wide} of {len(found)} worlds they held more than 99 %")
-    assert says(text, f"if they took part, would be held in {found['olinda-blocks, copies ranked'][0]} %")
-    also = [values for values in found.values() if values[0] > 99 and values[3] <= 99]
+    wide = sum(held > 99 for held, *_ in table.values())
+    assert says(text, f"in {wide} of {len(table)} worlds they held more than 99 %")
+    assert says(text, f"if they took part, would be held in {table['olinda-blocks, copies ranked'][0]} %")
+    also = [values for values in table.values() if values[0] > 99 and values[3] <= 99]
     assert says(text, "In the other four")
     assert len(also) == 4, "where the pairs make the difference"
-    assert says(text, f"the worst true place, an end of the ranking, was held in {found['noise decides'][1]} %")
-    assert says(text, f"would only be held in {found['noise decides'][7]} %")
-    assert says(text, f"one method on `olinda-blocks` in {found['olinda-blocks, folded'][7]} %")
+    assert says(text, f"the worst true place, an end of the ranking, was held in {table['noise decides'][1]} %")
+    assert says(text, f"would only be held in {table['noise decides'][7]} %")
+    assert says(text, f"one method on `olinda-blocks` in {table['olinda-blocks, folded'][7]} %")
 
 
 @pytest.mark.slow
 def test_intervals_of_ranks_hold_for_every_method_of_a_shipped_board_on_a_small_scale() -> None:
     (world,) = (world for world in rank_intervals.worlds(None) if world.name == "olinda-blocks, folded")
-    found = rank_intervals.measure(world, 60, seed=7)
-    held, worst, ranks, _ = found["held"]
+    measured = rank_intervals.measure(world, 60, seed=7)
+    held, worst, ranks, _ = measured["held"]
     assert 90 <= held <= 99
     assert worst >= 80
-    assert held >= found["plain"][0]
-    assert worst >= found["plain"][1]
+    assert held >= measured["plain"][0]
+    assert worst >= measured["plain"][1]
     assert ranks < 4
 
 
@@ -155,10 +155,10 @@ def test_intervals_of_ranks_hold_for_every_method_of_a_shipped_board_on_a_small_
 def test_the_benchmark_runs_and_intervals_of_f1_cover_on_a_small_scale() -> None:
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
-        found = intervals.coverage(intervals.World(0, 100), 3)
-    assert {kind: [*shares] for kind, shares in found.items()} == {
+        covered = intervals.coverage(intervals.World(0, 100), 3)
+    assert {kind: [*shares] for kind, shares in covered.items()} == {
         kind: [*intervals.COLUMNS] for kind in intervals.KINDS
     }
     for kind in ("F1, 1/2", "F1, 1/3", "F1, 1/10"):
-        assert found[kind]["score"] >= 0.9
-        assert found[kind]["score"] > found[kind]["score, uncorrected"]
+        assert covered[kind]["score"] >= 0.9
+        assert covered[kind]["score"] > covered[kind]["score, uncorrected"]

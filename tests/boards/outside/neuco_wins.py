@@ -11,12 +11,12 @@ def by_wins(cells, *, margin=0.0):
     wins = {m.id: sum(_wins(cells, m, task, competing, margin, None) for task in cells.tasks) for m in competing}
     rows = []
     for method in sorted(competing, key=lambda m: (-wins[m.id], m.id)):
-        place = 1 + sum(other > wins[method.id] for other in wins.values())
+        rank = 1 + sum(other > wins[method.id] for other in wins.values())
         splits = range(min(len(cells.cell(method.id, task.id).splits) for task in cells.tasks))
         counts = [sum(_wins(cells, method, t, competing, margin, s) for t in cells.tasks) for s in splits]
         ends = {"wins": Interval(min(counts), max(counts))}
-        values = {"wins": wins[method.id], "medal": "gold" if place == 1 else "–"}
-        rows.append(method.row(place, cells.shown(method), values=values, intervals=ends))
+        values = {"wins": wins[method.id], "medal": "gold" if rank == 1 else "–"}
+        rows.append(method.row(rank, cells.shown(method), values=values, intervals=ends))
     for method in cells.methods:
         if method.id not in wins:
             note = "baselines do not compete" if method.baseline else ""
@@ -29,9 +29,9 @@ def by_wins(cells, *, margin=0.0):
 
 def _wins(cells, method, task, competing, margin, split):
     sign = 1 if task.greater_is_better else -1
-    found = [cells.cell(m.id, task.id) for m in (method, *competing)]
-    own, *scores = [sign * (cell.mean if split is None else cell.splits[split]) for cell in found]
-    return own >= max(scores) - margin
+    cells_of_all = [cells.cell(m.id, task.id) for m in (method, *competing)]
+    mine, *scores = [sign * (cell.mean if split is None else cell.splits[split]) for cell in cells_of_all]
+    return mine >= max(scores) - margin
 
 
 @hookimpl
