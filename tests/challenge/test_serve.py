@@ -6,10 +6,12 @@ import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from unittest.mock import Mock
 from urllib.parse import quote
 
 import pytest
 
+from neuco_extensions.challenge import serve
 from neuco_extensions.challenge.audit import close
 from neuco_extensions.challenge.host import Host
 from neuco_extensions.challenge.journal import MESSAGES
@@ -118,6 +120,14 @@ def test_what_cannot_be_served_is_said(server: Server, tmp_path: Path) -> None:
     ran = python("-c", code, "challenge", "serve", server.folder)
     assert ran.code == 6
     assert re.search(r"the server needs starlette. Run `pip install '(starlette|neuco\[challenge\])", ran.err)
+
+
+def test_the_address_is_known_before_evaluations_begin(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They redirect stdout while they load plugins."""
+    addresses: list[str] = []
+    monkeypatch.setattr(serve, "EvaluationThread", Mock(side_effect=KeyboardInterrupt))
+    serve.serve(folder, port=0, ready=addresses.append)
+    assert addresses[0].startswith("http://127.0.0.1:")
 
 
 def test_a_challenge_that_is_over_shows_all_and_takes_nothing(tmp_path: Path) -> None:
