@@ -77,10 +77,10 @@ class DaskEngine:
             # start: they leave it to us what an interrupt from the keyboard means.
             resource_tracker.ensure_running()  # which would lift the block where it is started
             before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-            place = {"dashboard_address": "127.0.0.1:0", "host": "127.0.0.1"}
+            addresses = {"dashboard_address": "127.0.0.1:0", "host": "127.0.0.1"}
             try:
                 cluster = distributed.LocalCluster(
-                    self.jobs, threads_per_worker=1, silence_logs=logging.CRITICAL, **place
+                    self.jobs, threads_per_worker=1, silence_logs=logging.CRITICAL, **addresses
                 )
             finally:
                 signal.pthread_sigmask(signal.SIG_SETMASK, before)
@@ -222,14 +222,14 @@ class _Run:
     def _workers(self) -> dict[str, int]:
         if self.client.status != "running":
             raise CancelledError
-        found = self.client.scheduler_info(n_workers=-1)["workers"]
-        if self.address and not found and not self.alone:
+        workers = self.client.scheduler_info(n_workers=-1)["workers"]
+        if self.address and not workers and not self.alone:
             wait = "%s has no worker: waiting %.0f seconds for one. Start it where neuco and the data are: %s"
             log.warning(wait, _where(self.address), GRACE_SECONDS, self.start_worker)
-        self.alone = not found
-        if any(item["metrics"].get("task_counts", {}).get("ready") for item in found.values()):
+        self.alone = not workers
+        if any(item["metrics"].get("task_counts", {}).get("ready") for item in workers.values()):
             self.last_sign = time.monotonic()  # another run on this scheduler is before us: to wait is no bad sign
-        return {address: int(item["nthreads"]) for address, item in found.items()}
+        return {address: int(item["nthreads"]) for address, item in workers.items()}
 
     def _result(self, future: Any, sent: _Sent) -> Result | None:
         """A result; or None if the step is to be run once more because its worker died."""
