@@ -51,14 +51,12 @@ def test_shuffling_keeps_the_labels_and_the_ids() -> None:
     assert not np.array_equal(other.values, labels.values)
 
 
-@pytest.mark.parametrize(("signal", "headroom", "tolerance"), [(1.0, True, 0.01), (0.0, False, 0.01)])
-def test_a_baseline_has_headroom_only_if_the_embeddings_know_the_labels(
-    signal: float, headroom: bool, tolerance: float
-) -> None:
+@pytest.mark.parametrize(("signal", "headroom"), [(1.0, True), (0.0, False)])
+def test_a_baseline_has_headroom_only_if_the_embeddings_know_the_labels(signal: float, headroom: bool) -> None:
     rng = np.random.default_rng(0)
     x = rng.standard_normal((200, 4)).astype("float32")
     y = signal * x[:, 0] + rng.standard_normal(200)
     ids = tuple(f"s{i:03}" for i in range(200))
     labels = Labels("made", "regression", ids, y, "0" * 64)
-    found = measure_baseline(make_embeddings(ids, x), labels, load_protocol("ridge+k=8"), "r2")
-    assert (found.headroom, found.tolerance) == (headroom, tolerance)
+    measured = measure_baseline(make_embeddings(ids, x), labels, load_protocol("ridge+k=8"), "r2")
+    assert (measured.headroom, measured.tolerance) == (headroom, 0.01)

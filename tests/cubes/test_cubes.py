@@ -18,7 +18,9 @@ from neuco_core.cubes.cubes import CubeBatch, batches
 from neuco_core.cubes.ssl4eo import L1C, MODALITIES, SSL4EOCubes
 from neuco_core.errors import DataError, DependencyError, UsageError
 from neuco_core.specs import Dataset
+from neuco_core.tables import limits
 from neuco_tasks.ssl4eo_s12_downstream import common, fake
+from tests.tables.test_embeddings import Trap
 
 
 class Small:
@@ -181,16 +183,6 @@ def read_one(cube: Path) -> CubeBatch:
     return SSL4EOCubes(cube.parents[3], modalities=("s1",), seasons=("spring",)).read([cube.name])
 
 
-class Trap:
-    """Makes a file when it is unpickled."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return (Path.touch, (self.path,))
-
-
 @pytest.mark.parametrize(
     ("array", "message"),
     [
@@ -228,6 +220,18 @@ def test_a_chunk_is_read_whole_or_not_at_all(cube: Path, codec: dict[str, Any], 
     else:
         with pytest.raises(DataError, match="damaged cube"):
             read_one(cube)
+
+
+@pytest.mark.parametrize("key", ["shape", "chunks", "member"])
+def test_a_cube_that_declares_too_much_is_refused(cube: Path, key: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "FREE", 1 << 20)
+    repacked(cube, {key: [1, 4 if key == "shape" else 1, 2, 100_000, 100_000]}, b"")
+    if key == "member":
+        with zipfile.ZipFile(cube, "a", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("bands/9.9.9.9.9", bytes(10 << 20))
+    with pytest.raises(DataError, match="too many bytes when unpacked; expected at most") as caught:
+        read_one(cube)
+    assert str(cube) in str(caught.value)
 
 
 def test_bad_folders_and_names(tmp_path: Path) -> None:

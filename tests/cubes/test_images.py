@@ -104,6 +104,7 @@ def test_an_array_has_its_axes_in_the_order_of_cubes(
         (np.zeros((8, 9, 3)), "bands seem to come last; expected (band, y, x), got (8, 9, 3)"),
         (np.zeros(3), "an array of the wrong shape"),
         (np.full((2, 2), np.nan), "values that are not finite"),
+        (np.full((2, 2), 1e300), "values that are not finite as float32"),
         (np.array([["a", "b"]]), "not an image of numbers"),
         (np.array([[print]], dtype=object), "damaged image: Object arrays cannot be loaded"),
     ],
@@ -146,6 +147,9 @@ def test_two_images_of_one_name_and_a_folder_without_images_are_refused(tmp_path
     (tmp_path / "c" / "x.jp2").touch()
     with pytest.raises(DataError, match=r"no image in the folder; expected files \.tif .*, got 1 of \.jp2"):
         ImageFolder(tmp_path / "c").ids()
+    (tmp_path / "c" / "x.jp2").rename(tmp_path / "c" / "x.png")
+    with pytest.raises(DataError, match="damaged image: cannot identify image file"):
+        _ = ImageFolder(tmp_path / "c").bands
 
 
 def test_an_archive_gives_the_same_cubes_and_places_without_any_library(

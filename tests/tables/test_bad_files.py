@@ -73,7 +73,6 @@ EMBEDDINGS = [
     Case("id in the middle", b"0,id,1\n1,a,2\n3,b,4\n", values=ROWS),
     Case("leading zeros", b"id,0\n007,1\n7,2\n", ids=("007", "7"), values=((1,), (2,))),
     Case("ids like missing values", b"id,0\nNA,1\nnan,2\n", ids=("NA", "nan"), values=((1,), (2,))),
-    Case("ids like booleans", b"id,0\nTrue,1\nFalse,2\n", ids=("True", "False"), values=((1,), (2,))),
     Case("comma and line break in an id", b'id,0\n"a,\nx",1\n"b""",2\n', ids=("a,\nx", 'b"'), values=((1,), (2,))),
     Case("huge id", f"id,0\n{LONG},1\nb,2\n".encode(), ids=(LONG, "b"), values=((1,), (2,))),
     Case("cube file names", b"id,0\na.zarr.zip,1\nb.zarr,2\n", values=((1,), (2,))),
@@ -111,7 +110,6 @@ EMBEDDINGS = [
     Case("-Infinity", b"id,0,1\na,1,-Infinity\nb,3,4\n", "row 2, column '1': value is not finite"),
     Case("too large for float32", b"id,0\na,1e39\nb,2\n", "row 2, column '0': value is not finite as float32"),
     Case("strict NaN", b"id,0\na,1\nb,NaN\n", "row 3, column '0': value is not a number", options=STRICT),
-    Case("strict empty", b"id,0,1\na,1,2\nb,,4\n", "row 3, column '0': .* got ''", options=STRICT),
     Case("strict text", b"id,0,u\na,1,x\nb,two,y\n", "row 3, column '0': .* got 'two'", options=STRICT),
     Case("short row", b"id,0,1\na,1,2\nb,3\n", "row 3: row has the wrong length; expected 3 fields, got 2"),
     Case("short first row", b"id,0,1\na,1\nb,3,4\n", "row 2: row has the wrong length"),
@@ -119,8 +117,6 @@ EMBEDDINGS = [
     Case("long row", b"id,0,1\na,1,2\nb,3,4,5\n", "row 3: row has the wrong length; expected 3 fields, got 4"),
     Case("long first row", b"id,0,1\na,1,2,9\nb,3,4,9\n", "row 2: row has the wrong length"),
     Case("commas at the ends", b"id,0\na,1,\nb,2,\n", "row 2: row has the wrong length"),
-    Case("comma at the end of one row", b"id,0\na,1\nb,2,\nc,3\n", "row 3: row has the wrong length"),
-    Case("commas at the ends but in the first row", b"id,0\na,1\nb,2,\nc,3,\n", "row 3: row has the wrong length"),
     Case("comma at the end of the header", b"id,0,\na,1,\nb,2,\n", "", values=((1,), (2,))),
     Case("named columns, comma at the end of the header", b"id,u,\na,1,\n", "column 3: a column has no name"),
     Case("comment", b"# made by hand\nid,0\na,1\n", "no id column"),
@@ -146,7 +142,6 @@ TWO, SPLIT = {"columns": ("u", "v")}, {"split_column": "s"}
 LABELS = [
     # Read right.
     Case("plain", b"id,label\na,1\nb,2\n"),
-    Case("ids like missing values", b"id,label\nNA,1\nnull,2\n", ids=("NA", "null")),
     Case("other alphabets", "id,label\nоль,1\n東京,2\n".encode(), ids=("оль", "東京")),
     Case("extra columns", b"x,id,phase_dev,label\n,a,True,1\n?,b,False,2\n"),
     Case("empty labels", b"id,label\na,1\nc,\nb,2\nd,  \n", counts={"empty_label": 2}),
@@ -155,10 +150,7 @@ LABELS = [
     Case("names of classes", b"id,label\na,water\nb,forest\n", values=(1.0, 0.0), options=CLS),
     Case("several outputs", b"id,u,v\na,1,3\nb,2,4\n", values=((1, 3), (2, 4)), options=TWO),
     # Refused.
-    Case("empty", b"", "the file is empty; expected a header row"),
     Case("no label column", b"id,y\na,1\nb,2\n", "no column 'label'; got columns 'id', 'y'"),
-    Case("decimal commas", b"id,label\na,1,5\nb,2,5\n", "row 2: row has the wrong length; expected 2 fields, got 3"),
-    Case("double id", b"id,label\na,1\nb,2\na,3\n", "rows 2 and 4: duplicate id 'a'"),
     Case("double id, one without label", b"id,label\na,1\nb,2\na,\n", "rows 2 and 4: duplicate id 'a'"),
     Case("all labels empty", b"id,label\na,\nb,\n", "no row has a label; got 2 rows"),
     Case("NaN", b"id,label\na,1\nb,nan\n", "row 3, column 'label': label is not finite; got 'nan'"),

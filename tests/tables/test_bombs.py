@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -13,12 +12,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from neuco_core.cubes.ssl4eo import SSL4EOCubes
 from neuco_core.errors import DataError
 from neuco_core.tables import csv, limits
 from neuco_core.tables.embeddings import make_embeddings, read_embeddings, write_embeddings
 from neuco_core.tables.labels import read_labels
-from neuco_tasks.ssl4eo_s12_downstream import fake
 
 ROWS, DIM = 20_000, 64
 UNPACKED = "too many bytes when unpacked; expected at most"
@@ -128,33 +125,3 @@ def test_as_many_columns_as_are_allowed_are_read_and_blank_lines_below_need_no_m
     path = tmp_path / "x.csv"
     path.write_text(",".join(["id", *map(str, range(count))]) + "\n" + f"a{',1' * count}\n" + "\n" * 1_000_000)
     assert read_embeddings(path).values.shape == (1, count)
-
-
-@pytest.fixture
-def cube(tmp_path: Path) -> Path:
-    (name,) = fake.write_folder(tmp_path, count=1, files=(), side=4)
-    return tmp_path / "data" / "s1" / "part-000000" / f"{name}.zarr.zip"
-
-
-def read_cube(cube: Path) -> None:
-    with pytest.raises(DataError, match=UNPACKED) as caught:
-        SSL4EOCubes(cube.parents[3], modalities=("s1",)).read([cube.name])
-    assert str(cube) in str(caught.value)
-
-
-@pytest.mark.parametrize("key", ["shape", "chunks"])
-def test_a_cube_that_declares_too_much_is_refused(cube: Path, key: str) -> None:
-    with zipfile.ZipFile(cube) as archive:
-        members = {member: archive.read(member) for member in archive.namelist()}
-    array = json.loads(members["bands/.zarray"])
-    members["bands/.zarray"] = json.dumps({**array, key: [*array[key][:3], 100_000, 100_000]}).encode()
-    with zipfile.ZipFile(cube, "w") as archive:
-        for member, content in members.items():
-            archive.writestr(member, content)
-    read_cube(cube)
-
-
-def test_a_cube_in_an_archive_that_unpacks_to_too_much_is_refused(cube: Path) -> None:
-    with zipfile.ZipFile(cube, "a", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("bands/9.9.9.9.9", bytes(10 << 20))
-    read_cube(cube)
