@@ -98,9 +98,9 @@ def _write_embeddings(plugin: NewPlugin, address: str, dataset: Dataset) -> str:
     return note
 
 
-def _write_encoder(plugin: NewPlugin, requires: Sequence[str], given: Sequence[str]) -> None:
+def _write_encoder(plugin: NewPlugin, requires: Sequence[str], declarations: Sequence[str]) -> None:
     weights: dict[str, Remote] = {}
-    for text in given:
+    for text in declarations:
         name, equals, url = text.partition("=")
         if not equals or not name.isidentifier() or not url.startswith(ENDINGS):
             expected = "NAME=ADDRESS, e.g. backbone=https://…/model.safetensors"

@@ -7,7 +7,6 @@ nothing behind, and existing files are never touched.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,6 +22,7 @@ from neuco_core.contract.checks import check_citation, check_license
 from neuco_core.contract.contract import Broken
 from neuco_core.env import checkout
 from neuco_core.errors import UsageError
+from neuco_core.fetch.cache import hash_file
 from neuco_core.fetch.fetch import fetch_unverified
 from neuco_core.fields import ID
 from neuco_core.files import LARGEST_DATA
@@ -170,8 +170,7 @@ def bring(source: str, scratch: Path) -> Path:
 
 def remote_of(address: str, path: Path) -> Remote:
     """The declaration of a file that will be at an address."""
-    with path.open("rb") as file:
-        return Remote(address, sha256=hashlib.file_digest(file, "sha256").hexdigest(), size=path.stat().st_size)
+    return Remote(address, sha256=hash_file(path), size=path.stat().st_size)
 
 
 def fill(template: str, fields: Mapping[str, object]) -> str:

@@ -117,14 +117,6 @@ def test_an_error_of_real_labels_keeps_the_contract(tmp_path: Path, metric: str,
     assert set(green(tmp_path, "relief").values()) == {"ok"}
 
 
-def test_classes_are_guessed_and_said_to_be(folder: Path) -> None:
-    rows = [row.split(",") for row in (folder / "new.csv").read_text().splitlines()[1:]]
-    (folder / "sign.csv").write_text("id,label\n" + "".join(f"{name},{int(float(v) > 0)}\n" for name, v in rows))
-    made = new_task(folder, "sign", folder / "sign.csv", *CITED)
-    assert "kind      classification (from the labels)" in made.out, made.err
-    green(folder, "sign", "task-labels", "task-baseline")
-
-
 def test_a_method_from_a_file_keeps_the_contract(folder: Path) -> None:
     ids = np.array([f"s{i:03d}" for i in range(150)])
     np.savez(folder / "mine.npz", ids=ids, values=np.random.default_rng(1).standard_normal((150, 8)).astype("float32"))

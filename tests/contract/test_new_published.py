@@ -81,7 +81,6 @@ def test_from_an_upload_to_a_method(folder: Path, monkeypatch: pytest.MonkeyPatc
         (("--embeddings", "{url}/other.npz", "--dataset", "good"), 4, "no row is of a sample of good"),
         (("--embeddings", "{url}/gone.npz", "--dataset", "good"), 7, "no such file (HTTP 404)"),
         (("--embeddings", "{url}/text.npz", "--dataset", "good"), 4, "damaged NPZ file"),
-        (("--embeddings", "{url}/mine.npz"), 2, "embeddings of which dataset"),
         (("--embeddings", "{url}/mine.npz", "--dataset", "good", "--requires", "timm"), 2, "are for an encoder"),
         (("--encoder", "--weights", "checkpoint"), 2, "NAME=ADDRESS"),
         (("--encoder", "--weights", "a-b={url}/mine.npz"), 2, "NAME=ADDRESS"),
