@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
 
@@ -14,9 +13,9 @@ PACKAGE = Path(__file__).resolve().parent
 ON, OFF = ("1", "true", "yes", "on"), ("", "0", "false", "no", "off")
 
 
-def switched_on(variable: str, values: Mapping[str, str] | None = None) -> bool:
+def switched_on(variable: str) -> bool:
     """Whether a variable is switched on; a word that is not a boolean is refused."""
-    word = (os.environ if values is None else values).get(variable, "")
+    word = os.environ.get(variable, "")
     text = word.strip().lower()
     if text not in ON + OFF:
         expected, hint = "1/true/yes/on or 0/false/no/off", f"Correct or unset {variable}"

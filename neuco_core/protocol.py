@@ -54,7 +54,7 @@ class Protocol(Checked):
                 raise wrong(self, name, value, "one of " + ", ".join(sorted(rules)) + ", or a parameter of the probe")
         base, _, suffix = self.name.partition("+")
         changed = dict(item.split("=", 1) for item in suffix.split(",") if item)
-        changed.update({name: _plain(value) for name, value in changes.items()})
+        changed.update({name: str(value) for name, value in changes.items()})
         fields: dict[str, Any] = {name: value for name, value in changes.items() if name in rules}
         fields["params"] = {**self.params, **{name: value for name, value in changes.items() if name not in rules}}
         name = base + "+" + ",".join(f"{key}={changed[key]}" for key in sorted(changed)) if changed else base
@@ -89,10 +89,6 @@ def _parse(key: str, text: str) -> Any:
         return msgspec.convert(text, kinds.get(key, bool | int | float), strict=False)
     except msgspec.ValidationError:
         return text  # the field refuses it by name
-
-
-def _plain(value: object) -> str:
-    return repr(value) if isinstance(value, float) else str(value)
 
 
 _PARITY = Protocol(

@@ -16,27 +16,24 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config, items: list[pytest.Item]) -> None:
-    for name in config.getoption("--neuco"):
-        items.extend(_checks(session, name))
-
-
-def _checks(session: pytest.Session, name: str) -> list[pytest.Item]:
+    names = config.getoption("--neuco")
+    if not names:
+        return
     from neuco_core.contract.contract import all_checks
     from neuco_core.errors import NeucoError
     from neuco_core.plugins.catalog import catalog
 
-    try:
-        nouns = [noun for noun in ("task", "method", "dataset") if catalog().plugins.find(noun, name) is not None]
-        nouns = [noun for noun in nouns if noun != "dataset"] or nouns  # tasks try the dataset beside them
-    except NeucoError as error:
-        raise pytest.UsageError(str(error)) from error
-    if not nouns:
-        raise pytest.UsageError(f"--neuco: no task or method {name!r}; see `neuco tasks` and `neuco methods`")
-    return [
-        CheckItem.from_parent(session, name=f"{name}::{check.id}", noun=noun, subject=name, check=check)
-        for noun in nouns
-        for check in all_checks(noun)
-    ]
+    for name in names:
+        try:
+            nouns = [noun for noun in ("task", "method", "dataset") if catalog().plugins.find(noun, name) is not None]
+        except NeucoError as error:
+            raise pytest.UsageError(str(error)) from error
+        if not nouns:
+            raise pytest.UsageError(f"--neuco: no task or method {name!r}; see `neuco tasks` and `neuco methods`")
+        for noun in [noun for noun in nouns if noun != "dataset"] or nouns:  # tasks try the dataset beside them
+            for check in all_checks(noun):
+                test = f"{name}::{check.id}"
+                items.append(CheckItem.from_parent(session, name=test, noun=noun, subject=name, check=check))
 
 
 @pytest.hookimpl(trylast=True)

@@ -159,11 +159,14 @@ def test_strict_makes_a_broken_plugin_an_error(tree: Tree, monkeypatch: pytest.M
     assert tree.catalog().load(Task, "good").id == "good"
 
 
-def test_a_switch_understands_the_usual_words() -> None:
+def test_a_switch_understands_the_usual_words(monkeypatch: pytest.MonkeyPatch) -> None:
     for on, words in ((True, ("1", "true", "YES", "on", " 1 ")), (False, ("", "0", "False", "no", "off"))):
-        assert [switched_on("NEUCO_STRICT", {"NEUCO_STRICT": word}) for word in words] == [on] * 5
+        for word in words:
+            monkeypatch.setenv("NEUCO_STRICT", word)
+            assert switched_on("NEUCO_STRICT") is on
+    monkeypatch.setenv("NEUCO_STRICT", "maybe")
     with pytest.raises(UsageError, match=r"NEUCO_STRICT: not a boolean; expected 1/true.* got 'maybe'"):
-        switched_on("NEUCO_STRICT", {"NEUCO_STRICT": "maybe"})
+        switched_on("NEUCO_STRICT")
 
 
 def test_a_look_up_imports_only_plugins_whose_namespace_it_lies_in(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:

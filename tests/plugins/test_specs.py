@@ -132,6 +132,7 @@ def test_specs_are_frozen_hashable_and_picklable(spec: Any) -> None:
 
 def test_a_number_of_numpy_is_a_number() -> None:
     assert protocol(lr=np.float64(0.5)).lr == 0.5
+    assert protocol().with_(lr=np.float64(0.5)).name == "p+lr=0.5"
 
 
 def test_the_metric_follows_from_the_kind() -> None:
