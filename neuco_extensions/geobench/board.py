@@ -7,7 +7,8 @@ seeds pooled; ``neuco_extensions.geobench.iqm`` computes it with its standard er
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 
 from neuco_core.boards.cells import BoardMethod, Cells
@@ -113,7 +114,7 @@ def rank_cells(
         uncertainty=Uncertainty(LEVEL, HOW, replicates, SEED) if ranking.ranks else None,
         sections=sections(computed, keys, first, ranks),
         profile="iqm",
-        notes=tuple(_notes(ranking, reasons)),
+        notes=tuple(_notes(ranking, reasons, pool)),
     )
 
 
@@ -137,7 +138,12 @@ def _capabilities(cells: Cells, scheme: str) -> dict[str, tuple[str, ...]]:
     return {OVERALL: names, **{tag: tasks for tag, tasks in kept.items() if tag not in NOT_CAPABILITIES}}
 
 
-def _notes(ranking: CapabilityRanks, reasons: Mapping[str, str | None]) -> Iterable[str]:
+def _notes(ranking: CapabilityRanks, reasons: Mapping[str, str | None], pool: Sequence[BoardMethod]) -> Iterable[str]:
+    # Nobody is left out unasked; what a reader would compare for the same must be said.
+    tuned = Counter(str(method.facts["tuning"]) for method in pool if "tuning" in method.facts)
+    if len(tuned) > 1:
+        counts = " and ".join(f"{count} {way}" for way, count in sorted(tuned.items()))
+        yield f"Mixed: {counts} backbones are ranked together; the option tuning ranks those of one kind alone."
     for reason in sorted({reason for reason in reasons.values() if reason}):
         left_out = [name for name, other in reasons.items() if other == reason]
         yield f"Left out by the reader's choice, {reason}: {', '.join(left_out)}"

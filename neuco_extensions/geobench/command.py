@@ -171,7 +171,7 @@ def board(capability: str, folders: Sequence[Path], as_json: bool, **options: st
         if part.about == "column" and part.title == leading[-1].label:
             click.echo(clean(part.lead))
     for note in notes(ranked):
-        if note.startswith(("Ranking:", "Intervals:", "Not ranked:", "Left out")):
+        if note.startswith(("Ranking:", "Intervals:", "Not ranked:", "Left out", "Mixed:")):
             click.echo(clean(note))
 
 

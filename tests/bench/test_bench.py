@@ -117,6 +117,13 @@ def test_an_unknown_name_in_the_filter_is_no_empty_run(case: Path, tmp_path: Pat
     assert (ran.code, "Did you mean 'alpha'?" in ran.err) == (3, True)
 
 
+def test_an_id_twice_in_the_embeddings_stops_the_run(case: Path, tmp_path: Path) -> None:
+    text = (case / "embeddings.csv").read_text()
+    (tmp_path / "e.csv").write_text(text + text.splitlines()[-1] + "\n")
+    ran = bench(case, tmp_path / "out", "--submission_file", tmp_path / "e.csv")
+    assert (ran.code, "s0699" in ran.err, (tmp_path / "out").exists()) == (4, True, False), ran.err
+
+
 def test_missing_values_are_counted_or_refused(case: Path, tmp_path: Path) -> None:
     lines = (case / "embeddings.csv").read_text().splitlines()
     cells = lines[5].split(",")

@@ -194,6 +194,10 @@ def test_the_command_and_where_a_folder_would_stand(tmp_path: Path, monkeypatch:
     assert "Ranking: Classification" in shown
     assert "4 tasks: benv2" in shown
     assert "Left out" not in shown
+    assert "Mixed" not in shown
+    tuned = [row | {"frozen_or_full_ft": "full_ft"} for row in good_rows()]
+    shown = run("board", "--capability", "class", "--with", write(tmp_path / "tuned", tuned)).output
+    assert "Mixed: 2 frozen and 2 full_ft backbones are ranked together; the option tuning" in shown
     assert json.loads(run("board", "--json").output)["kind"] == "geobench"
     with pytest.raises(UnknownIdError, match="no capability 'm'"):
         run("board", "--capability", "m")
