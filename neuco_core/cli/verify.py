@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 import click
 
@@ -12,12 +14,14 @@ from neuco_core.cli.output import clean, echo_json, json_option, table
 from neuco_core.env import available_cores, registry_dir
 from neuco_core.errors import DataError, ScoreError, UnknownIdError
 from neuco_core.plugins.catalog import list_tasks, load_method, load_protocol, load_task, name_of, task_protocol
+from neuco_core.protocol import Protocol
 from neuco_core.records.model import Record
-from neuco_core.records.store import read_all, read_method, records_file
+from neuco_core.records.store import find_record, read_all, read_method, records_file
 from neuco_core.runs.engine import default_limits, open_engine
+from neuco_core.runs.plan import STATES, Planner
 from neuco_core.runs.run import shared_folder
-from neuco_core.runs.verify import TOLERANCE, Verified, explain_cell, verify_records
-from neuco_core.specs import exact
+from neuco_core.runs.verify import TOLERANCE, Verified, verify_records
+from neuco_core.specs import Method, Task, exact
 from neuco_core.text import counted
 
 MACHINE = "depends on the machine"
@@ -126,7 +130,7 @@ def explain(method: str, task: str, protocol: str | None, as_json: bool) -> None
     """Say why a method's score on a task is cached, stale, failed, skipped or not there."""
     registry, asked = registry_dir(), load_task(task)
     chosen = load_protocol(protocol) if protocol else task_protocol(asked)
-    cell = explain_cell(load_method(method), asked, chosen, registry)
+    cell = _explained(load_method(method), asked, chosen, registry)
     if as_json:
         echo_json(cell)
         return
@@ -148,3 +152,30 @@ def explain(method: str, task: str, protocol: str | None, as_json: bool) -> None
     click.echo(table(["input", "recorded", "now", ""], rows))
     if cell["command"]:
         click.echo(clean(f"next: {cell['command']}"))
+
+
+def _explained(method: Method, task: Task, protocol: Protocol, registry: Path) -> dict[str, Any]:
+    """Why a cell is cached, stale, failed, skipped or not there; nothing is computed.
+
+    ``inputs`` are as recorded and as they are now, ``record`` is the file of its record, ``command`` the next one.
+    """
+    record = find_record(registry, (method.label, task.label, protocol.name))
+    cell = Planner(protocol, {record.key: record} if record else {}).cell(method, task)
+    then = record.inputs if record else {}
+    command = []
+    if cell.state == "cached":
+        command = ["neuco", "verify", f"{method.label}/{task.label}"]
+    elif cell.to_run or cell.state == "failed":
+        command = ["neuco", "score", "--method", name_of("method", method.label), "--task", name_of("task", task.label)]
+        if protocol != task_protocol(task):
+            command += ["--protocol", protocol.name]
+        if cell.state == "failed":
+            command.append("--retry")
+    names = sorted(then.keys() | cell.inputs.keys())
+    return {
+        **cell.to_json(),
+        "meaning": STATES[cell.state],
+        "record": str(records_file(registry, method.label)) if record else "",
+        "inputs": {name: {"recorded": then.get(name), "now": cell.inputs.get(name)} for name in names},
+        "command": shlex.join(command),
+    }

@@ -63,7 +63,7 @@ def open_file(
                 warnings.update(dict.fromkeys(leaks(embeddings, labels)))
     overlap = any(first & second for first, second in itertools.combinations(samples.values(), 2))
     if not several or overlap:
-        only_dataset(path, tasks, {task: len(names) for task, names in labelled.items()})
+        require_one_dataset(path, tasks, {task: len(names) for task, names in labelled.items()})
     left_out = {task: f"no id of {path.name} has a label in it" for task, names in labelled.items() if not names}
     if labelled and not samples:  # then nothing will be scored, and the reason is the same for all
         example = examples(embeddings.ids, shared_labels(tasks[0], shared).ids)
@@ -72,8 +72,8 @@ def open_file(
     return EmbeddingsFile(path.absolute(), method, strict, left_out, ids, columns_used(embeddings), tuple(warnings))
 
 
-def only_dataset(path: Path, tasks: Sequence[Task], counts: Mapping[str, int]) -> str:
-    """The one dataset that a file shares ids with, or ""; ``counts`` are labelled samples by task.
+def require_one_dataset(path: Path, tasks: Sequence[Task], counts: Mapping[str, int]) -> None:
+    """Refuse a file that shares ids with more than one dataset; ``counts`` are labelled samples by task.
 
     Ids such as 0, 1, 2 fit several datasets, and a score on the wrong one says nothing, so nothing is guessed then.
     """
@@ -84,7 +84,6 @@ def only_dataset(path: Path, tasks: Sequence[Task], counts: Mapping[str, int]) -
     if len(fitting) > 1:
         got = ", ".join(f"{dataset} ({count} ids)" for dataset, count in sorted(fitting.items()))
         raise UsageError("the ids fit more than one dataset", where=path, got=got, hint="Say --dataset ID")
-    return next(iter(fitting), "")
 
 
 def examples(ids: Collection[str], labelled: Collection[str]) -> str:

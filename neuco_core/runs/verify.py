@@ -1,26 +1,22 @@
-"""Run scores again and compare, and tell why a cell is in the state that it is in."""
+"""Run scores again and compare."""
 
 from __future__ import annotations
 
 import math
-import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from statistics import median
 from typing import Any
 
 from neuco_core.errors import NeucoError, UsageError
-from neuco_core.plugins.catalog import load_method, load_metric, load_protocol, load_task, name_of, task_protocol
-from neuco_core.protocol import Protocol
+from neuco_core.plugins.catalog import load_method, load_metric, load_protocol, load_task
 from neuco_core.records.fingerprint import Present
 from neuco_core.records.model import FIELDS, Key, Record
-from neuco_core.records.store import find_record, records_file
 from neuco_core.runs.engine import EngineLike, StepLimits
 from neuco_core.runs.messages import ScoreCell
-from neuco_core.runs.plan import STATES, Planner
+from neuco_core.runs.plan import Planner
 from neuco_core.runs.run import groups_of, make_record
-from neuco_core.specs import Method, Task, exact
+from neuco_core.specs import exact
 
 # Largest difference of a split's score that counts as the same. On one machine there is none at all; elsewhere other
 # processors and library versions round float32 differently, and training multiplies that.
@@ -197,30 +193,3 @@ def _largest(old: Splits, new: Splits) -> float | str:
     if [value is None for value in old] != [value is None for value in new]:
         return "other splits are undefined"
     return max((abs(a - b) for a, b in zip(old, new, strict=True) if a is not None and b is not None), default=0.0)
-
-
-def explain_cell(method: Method, task: Task, protocol: Protocol, registry: Path) -> dict[str, Any]:
-    """Why a cell is cached, stale, failed, skipped or not there; nothing is computed.
-
-    ``inputs`` are as recorded and as they are now, ``record`` is the file of its record, ``command`` the next one.
-    """
-    record = find_record(registry, (method.label, task.label, protocol.name))
-    cell = Planner(protocol, {record.key: record} if record else {}).cell(method, task)
-    then = record.inputs if record else {}
-    command = []
-    if cell.state == "cached":
-        command = ["neuco", "verify", f"{method.label}/{task.label}"]
-    elif cell.to_run or cell.state == "failed":
-        command = ["neuco", "score", "--method", name_of("method", method.label), "--task", name_of("task", task.label)]
-        if protocol != task_protocol(task):
-            command += ["--protocol", protocol.name]
-        if cell.state == "failed":
-            command.append("--retry")
-    names = sorted(then.keys() | cell.inputs.keys())
-    return {
-        **cell.to_json(),
-        "meaning": STATES[cell.state],
-        "record": str(records_file(registry, method.label)) if record else "",
-        "inputs": {name: {"recorded": then.get(name), "now": cell.inputs.get(name)} for name in names},
-        "command": shlex.join(command),
-    }

@@ -15,7 +15,7 @@ from neuco_core.encode.run import AS_USUAL, EncodeOptions, method_embeddings, wh
 from neuco_core.errors import NeucoError, OfflineError, PluginError, UnpinnedError
 from neuco_core.fetch.links import dataset_root
 from neuco_core.plugins.catalog import load_method
-from neuco_core.runs.files import only_dataset
+from neuco_core.runs.files import require_one_dataset
 from neuco_core.specs import Method, Task
 from neuco_core.tables.embeddings import Embeddings, read_embeddings
 from neuco_core.tables.labels import Labels
@@ -113,7 +113,7 @@ def gather(tasks: Sequence[Task], *sources: Source, same_dataset: bool = False) 
             source.read()
             if not same_dataset:
                 counts = {name: source.matches(item) for name, item in labels.items() if isinstance(item, Labels)}
-                only_dataset(source.path, tasks, counts)
+                require_one_dataset(source.path, tasks, counts)
     return [_input(task, labels[task.label], sources) for task in tasks]
 
 
