@@ -58,7 +58,7 @@ def check(names: Sequence[str], everything: bool, only: Sequence[str], allow_unp
         others = []
         if name not in {*tasks, *methods}:  # what an extension's check looks at, by the name that a user gave
             finds = dict.fromkeys(item.find for item in all_checks() if item.find is not None)
-            others = [found for find in finds if (found := resolve(find)(name)) is not None]
+            others = [subject for subject in (resolve(find)(name) for find in finds) if subject is not None]
         specs += others[:1] or _specs(name, tasks, methods)
     findings: list[Finding] = []
     for spec in specs:

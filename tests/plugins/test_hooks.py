@@ -59,8 +59,8 @@ def use_methods() -> None:
 
 def use_metrics() -> None:
     assert catalog.load_metric("soil_bias").function(np.zeros(2), np.array([-3.0, 4.0])) == pytest.approx(0.5)
-    found = scored(metric="soil_bias")
-    assert (found.metric, 0 < found.mean < 0.1, found.q < 0) == ("soil_bias", True, True)
+    biased = scored(metric="soil_bias")
+    assert (biased.metric, 0 < biased.mean < 0.1, biased.q < 0) == ("soil_bias", True, True)
 
 
 def use_probes() -> None:
@@ -68,8 +68,8 @@ def use_probes() -> None:
 
 
 def use_splitters() -> None:
-    found = scored(splitter="soil_halves")
-    assert (len(found.per_split), found.samples["train"], found.samples["test"]) == (1, 30, 30)
+    split = scored(splitter="soil_halves")
+    assert (len(split.per_split), split.samples["train"], split.samples["test"]) == (1, 30, 30)
 
 
 def use_engines() -> None:
@@ -102,7 +102,7 @@ def use_checks() -> None:
 
     with_unit, without = (replace(load_task("digits_class"), unit=unit) for unit in ("pH", ""))
     findings = [run_checks("task", TaskSubject(task), ["soil_unit"]) for task in (with_unit, without)]
-    assert [(found.status, found.detail) for (found,) in findings] == [("ok", "pH"), ("warning", "no unit")]
+    assert [(finding.status, finding.detail) for (finding,) in findings] == [("ok", "pH"), ("warning", "no unit")]
 
 
 def use_panels() -> None:
@@ -133,7 +133,7 @@ def use_cells() -> None:
     records = make_records({"a": {"ph": 0.2}, "b": {"ph": 0.6, "sand": 0.4}})
     extra = extra_cells(build_board(records, Suite(id="soil", tasks={"ph": 1, "sand": 1})))
     assert extra is not None
-    assert {place: cell.values for place, cell in extra.cells.items()} == {("a", "sand"): {"score": 0.5}}
+    assert {key: cell.values for key, cell in extra.cells.items()} == {("a", "sand"): {"score": 0.5}}
 
 
 USES: dict[str, Callable[[], None]] = {

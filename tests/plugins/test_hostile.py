@@ -70,10 +70,10 @@ LOUD = """
 import ctypes, os, subprocess, sys
 from neuco_core import Method, hookimpl
 
-said = []
+shouted = []
 
 def shout(where):
-    said.append(where)
+    shouted.append(where)
     print("print", where)
     os.write(1, f"write {where}\\n".encode())
     ctypes.CDLL(None).printf(f"printf {where}\\n".encode())  # which the C library keeps until the process ends
@@ -82,7 +82,7 @@ def shout(where):
 
 class Loud:
     def encode(self, batch):
-        if "encoder" not in said:
+        if "encoder" not in shouted:
             shout("encoder")
         return batch.values.mean(axis=(1, 3, 4))
 

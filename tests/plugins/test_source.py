@@ -85,8 +85,8 @@ def test_neuco_keeps_its_kernel_and_plugins_keep_nothing(tmp_path: Path) -> None
     (tmp_path / "stretched.py").write_text("import numba\n@numba.njit(cache=True)\ndef stretch(x): return 2 * x\n")
     lasting = str(tmp_path / "lasting")
     done = python("-c", NUMBA, tmp_path, env={"NUMBA_CACHE_DIR": lasting, "TMPDIR": str(tmp_path)})
-    apart, own, after = done.out.split()
+    apart, kernel, after = done.out.split()
     assert apart.startswith(f"{tmp_path}/neuco-")
-    assert own.startswith(lasting)
+    assert kernel.startswith(lasting)
     assert after == lasting
     assert not list(tmp_path.glob("neuco-*")), "it ends with the process"

@@ -63,10 +63,10 @@ def twin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     }
     with pytest.MonkeyPatch.context() as patch:
         for package in (neuco_tasks, neuco_methods):
-            own = folder / package.__name__ / "twin"
-            own.mkdir(parents=True)
-            (own / "__init__.py").write_text(sources[package.__name__])
-            patch.setattr(package, "__path__", [*package.__path__, str(own.parent)])
+            plugin = folder / package.__name__ / "twin"
+            plugin.mkdir(parents=True)
+            (plugin / "__init__.py").write_text(sources[package.__name__])
+            patch.setattr(package, "__path__", [*package.__path__, str(plugin.parent)])
         for name in ("cache", "config", "registry"):
             patch.setenv(f"NEUCO_{name.upper()}", str(folder / name))
         (folder / "registry" / "suites").mkdir(parents=True)
@@ -140,8 +140,8 @@ def test_a_version_asked_for_and_not_scored_is_a_failure() -> None:
 
 
 def test_studies_take_the_labels_of_each_version() -> None:
-    labels = [item.labels for item in gather([load_task("twin@1"), load_task("twin@2")])]
-    assert [own.columns for own in labels if own is not None] == [("a",), ("b",)]
+    samples = gather([load_task("twin@1"), load_task("twin@2")])
+    assert [item.labels.columns for item in samples if item.labels is not None] == [("a",), ("b",)]
 
 
 def test_files_of_all_versions_are_in_use() -> None:
