@@ -43,9 +43,9 @@ class Reader:
         return self.page
 
 
-def reading(browser: Any, site: Path) -> Iterator[Reader]:
+def reading(browser: Any, site: Path, **options: Any) -> Iterator[Reader]:
     """A page of a site; when the test has ended, nothing was complained of and nothing was asked from elsewhere."""
-    context = browser.new_context(viewport={"width": 1300, "height": 900}, accept_downloads=True)
+    context = browser.new_context(**{"viewport": {"width": 1300, "height": 900}, "accept_downloads": True} | options)
     reader = Reader(context, site)
     yield reader
     context.close()

@@ -31,11 +31,8 @@ def test_dark_and_light(reader: Reader, browser: Any, site: Path) -> None:
     assert page.inner_text("#theme") == "Theme: dark"
     page.reload()
     assert page.evaluate(colour) == dark
-    context = browser.new_context(color_scheme="dark")
-    other = Reader(context, site)
-    assert other.open(BOARD).evaluate(colour) == dark
-    context.close()
-    assert other.troubles == []
+    for other in reading(browser, site, color_scheme="dark"):
+        assert other.open(BOARD).evaluate(colour) == dark
 
 
 def contrast(first: str, second: str) -> float:
@@ -93,30 +90,27 @@ def test_paper_is_light_and_holds_the_whole_table(page: Any) -> None:
     "path", [BOARD, PAPER, "index.html", "boards/made/method/m000.html", "boards/made/task/t00.html"]
 )
 def test_a_phone_scrolls_tables_and_not_the_page(browser: Any, site: Path, path: str) -> None:
-    context = browser.new_context(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
-    other = Reader(context, site)
-    page = other.open(path)
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    if path == BOARD:
-        # The rank, its interval in figures and drawn, and the name are on the screen without scrolling.
-        for part in ("td.rank .range", "#board svg.ranks", "#board .name a"):
-            box = page.locator(part).first.bounding_box()
-            assert 0 < box["x"] < box["x"] + box["width"] < 390
-            assert page.locator(f"{part}:visible").count() == page.locator(part).count()
-        for box in (page.locator("#no-baselines").bounding_box(), page.locator(".pick").first.bounding_box()):
-            assert min(box["width"], box["height"]) >= 24
-        page.click("#tabs a[href='#tasks']")
-        assert page.locator("#parallel > svg").bounding_box()["width"] <= 366
-        page.click("#tabs a[href='#submit']")
-        box = page.locator("#tabs [aria-current]").bounding_box()  # a phone shows which tab is open
-        assert 0 <= box["x"] <= box["x"] + box["width"] <= 390
-    if page.locator(".strips").count():
-        assert page.locator("svg.strip").first.bounding_box()["width"] > 280
-        assert page.evaluate(
-            "(box => box.scrollWidth <= box.clientWidth)(document.querySelector('.strips').parentNode)"
-        )
-    context.close()
-    assert other.troubles == []
+    for other in reading(browser, site, viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True):
+        page = other.open(path)
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+        if path == BOARD:
+            # The rank, its interval in figures and drawn, and the name are on the screen without scrolling.
+            for part in ("td.rank .range", "#board svg.ranks", "#board .name a"):
+                box = page.locator(part).first.bounding_box()
+                assert 0 < box["x"] < box["x"] + box["width"] < 390
+                assert page.locator(f"{part}:visible").count() == page.locator(part).count()
+            for box in (page.locator("#no-baselines").bounding_box(), page.locator(".pick").first.bounding_box()):
+                assert min(box["width"], box["height"]) >= 24
+            page.click("#tabs a[href='#tasks']")
+            assert page.locator("#parallel > svg").bounding_box()["width"] <= 366
+            page.click("#tabs a[href='#submit']")
+            box = page.locator("#tabs [aria-current]").bounding_box()  # a phone shows which tab is open
+            assert 0 <= box["x"] <= box["x"] + box["width"] <= 390
+        if page.locator(".strips").count():
+            assert page.locator("svg.strip").first.bounding_box()["width"] > 280
+            assert page.evaluate(
+                "(box => box.scrollWidth <= box.clientWidth)(document.querySelector('.strips').parentNode)"
+            )
 
 
 def test_intervals_and_groups_are_drawn(reader: Reader) -> None:
@@ -168,16 +162,14 @@ def test_pointing_at_a_dot_leaves_the_legend(reader: Reader) -> None:
 
 
 def test_the_table_is_there_without_scripts(browser: Any, site: Path) -> None:
-    context = browser.new_context(java_script_enabled=False)
-    page = context.new_page()
-    page.goto(f"file://{site}/{BOARD}")
-    assert page.locator("#board tbody tr").count() == 12
-    assert not page.locator("#toolbar").is_visible()
-    assert page.locator("main > section:visible").count() == page.locator("#tabs a").count()  # below each other
-    for name in ("forest", "parallel", "scatter"):
-        assert page.locator(f"#{name} > svg:visible [data-method]").count() == 11
-    assert page.locator("[data-needs-script]:visible, .pick:visible").count() == 0
-    context.close()
+    for reader in reading(browser, site, java_script_enabled=False):
+        page = reader.open(BOARD)
+        assert page.locator("#board tbody tr").count() == 12
+        assert not page.locator("#toolbar").is_visible()
+        assert page.locator("main > section:visible").count() == page.locator("#tabs a").count()  # below each other
+        for name in ("forest", "parallel", "scatter"):
+            assert page.locator(f"#{name} > svg:visible [data-method]").count() == 11
+        assert page.locator("[data-needs-script]:visible, .pick:visible").count() == 0
 
 
 def test_names_for_screen_readers_and_pointers(page: Any) -> None:
