@@ -181,6 +181,12 @@ def _chosen(records: Iterable[Record], task: int, method: int) -> Record:
     )
 
 
+def day_of(record: Record) -> str:
+    """The day on which it was scored; "" where the provenance, which is free text, does not say."""
+    day = str(record.provenance.get("time"))[:10]
+    return day if DAY.fullmatch(day) else ""
+
+
 def record_cell(record: Record) -> Cell:
     train, test = record.samples.get("train", 0), record.samples.get("test", 0)
     ratio = test / train if train and test else TEST_TO_TRAIN
@@ -222,9 +228,9 @@ def _method(method: str, records: Sequence[Record], scored: Mapping[int, set[str
     version = max(whole, default=max(record.method_version for record in records))
     of_version = [record for record in records if record.method_version == version]
     dims = [record.dim for record in of_version if record.dim is not None]
-    days = sorted(day for record in records if DAY.fullmatch(day := str(record.provenance.get("time"))[:10]))
+    since = min((day for day in map(day_of, records) if day), default="")
     baseline = any(record.baseline for record in of_version)
-    return BoardMethod(method, version, baseline, max(dims, default=None), since="".join(days[:1]))
+    return BoardMethod(method, version, baseline, max(dims, default=None), since=since)
 
 
 def fold(cells: Cells) -> tuple[Cells, dict[str, str]]:

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from neuco_core.boards.build import TooManyCellsError
-from neuco_core.boards.cells import Cells, from_records
+from neuco_core.boards.cells import Cells, day_of, from_records
 from neuco_core.boards.diff import Version
 from neuco_core.boards.facts import extra_cells, or_none
 from neuco_core.boards.model import Board, BoardCell, BoardRow, ExtraCells
@@ -26,7 +26,6 @@ from neuco_core.records.model import Record
 from neuco_core.specs import Content, Suite, Task
 from neuco_core.tables.labels import load_labels
 
-DAY = re.compile(r"\d{4}-\d{2}-\d{2}T")
 log = logging.getLogger(__name__)
 LARGEST_CARD = 200_000
 BINS = 24
@@ -86,8 +85,7 @@ class PageData:
     @property
     def updated(self) -> str:
         """The day of the newest record that counts."""
-        times = [str(record.provenance.get("time", "")) for record in self.records.values()]
-        return max((time[:10] for time in times if DAY.match(time)), default="")
+        return max(map(day_of, self.records.values()), default="")
 
     @property
     def estimated(self) -> Mapping[tuple[str, str], BoardCell]:
