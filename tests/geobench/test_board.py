@@ -103,14 +103,14 @@ def test_a_ranking_for_each_capability(item: Published, board: Board) -> None:
     rankings = [part for part in board.sections if part.about == "column"]
     assert [part.title for part in rankings] == [*CAPABILITIES, "Overall"]
     other = item.board({"by": "classification"})
-    own = section(board, "Classification")
-    assert list(own) == [row.method for row in other.ranked]
-    assert len(own) == 21  # also those who lack Core
+    ranking = section(board, "Classification")
+    assert list(ranking) == [row.method for row in other.ranked]
+    assert len(ranking) == 21  # also those who lack Core
     for row in other.ranked:
-        rank, ranks, score, interval, best, letters, *_ = own[row.method]
+        rank, ranks, score, interval, best, letters, *_ = ranking[row.method]
         assert (rank, score, best) == (row.rank, row.values["classification"], row.values["best"])
         assert (ranks, interval) == (row.intervals["rank"], row.intervals["classification"])
-        alike = {name for name in own if set(str(letters)) & set(str(own[name][5]))} - {row.method}
+        alike = {name for name in ranking if set(str(letters)) & set(str(ranking[name][5]))} - {row.method}
         assert alike == {name for group in other.groups or () if row.method in group for name in group} - {row.method}
 
 
@@ -170,8 +170,8 @@ def test_rows_of_one_name_are_refused(tmp_path: Path) -> None:
 
 def test_facts_are_no_formulas_in_the_file_of_a_board(tmp_path: Path) -> None:
     """What lies in the registry of somebody else may not have been checked here."""
-    own = from_folder(write(tmp_path / "in"), "mine")
-    path = write_submission(tmp_path / "registry", own) / RUNS
+    submission = from_folder(write(tmp_path / "in"), "mine")
+    path = write_submission(tmp_path / "registry", submission) / RUNS
     path.write_text(path.read_text().replace(",UNet,", ",=1+2,"))
     text = to_csv(grid(board_of(tmp_path / "registry").board({"by": "classification"})))
     assert ",'=1+2," in text

@@ -58,8 +58,8 @@ def test_any_submission_comes_back(
 ) -> None:
     folder = tmp_path_factory.mktemp("any")
     plain = from_folder(write(folder / "first"), "trial")
-    runs = tuple(replace(own, scores=tuple(scores), lr=lr, early_stop_patience=patience) for own in plain.runs)
-    runs = tuple(replace(own, backbone=own.backbone.replace("resnet50", "mine")) for own in runs)
+    runs = tuple(replace(line, scores=tuple(scores), lr=lr, early_stop_patience=patience) for line in plain.runs)
+    runs = tuple(replace(line, backbone=line.backbone.replace("resnet50", "mine")) for line in runs)
     models = {"mine": Model(title, "3M"), "terramind_v1_base": plain.about.models["terramind_v1_base"]}
     about = SubmissionInfo(id="trial", title="trial", tuning="full_ft", trials="3", notes=notes, models=models)
     submission = GeobenchSubmission(about, runs)
@@ -81,9 +81,9 @@ def test_import_refuses_faults_and_names_that_are_taken(tmp_path: Path, monkeypa
         run("import", good, "--title", "x" * 201)
     text = (good / TABLE).read_text().replace("\n", ",x\n").replace(",x\n", ",more\n", 1)
     (good / TABLE).write_text(text)
-    said = run("import", good).output
-    assert "my-trial: 2 backbones, 4 datasets, 40 runs" in said
-    assert "left out, since the leaderboard does not read them: more" in said
+    printed = run("import", good).output
+    assert "my-trial: 2 backbones, 4 datasets, 40 runs" in printed
+    assert "left out, since the leaderboard does not read them: more" in printed
     with pytest.raises(DataError, match="there is a submission of that name"):
         run("import", good)
     assert "my-trial" in run("list").output

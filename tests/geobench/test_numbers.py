@@ -64,9 +64,9 @@ def test_our_score_is_the_limit_of_theirs(
     """Their resampling carried on: the mean of 20,000 resamples is our score to 0.001, their spread our error."""
     rng, normaliser = np.random.default_rng(3), load_normaliser(GEOBENCH)
     for name in IDS:
-        values = {key: normaliser(key[1], own) for key, own in submissions[name].scores().items()}
-        for backbone, own in pairs[name].items():
-            for capability, pair in own.items():
+        values = {key: normaliser(key[1], seeds) for key, seeds in submissions[name].scores().items()}
+        for backbone, by_capability in pairs[name].items():
+            for capability, pair in by_capability.items():
                 cells = [values[backbone, dataset] for dataset in CAPABILITIES[capability]]
                 drawn = [seeds[rng.integers(len(seeds), size=(20_000, len(seeds)))] for seeds in cells]
                 pooled = iqm(np.concatenate(drawn, axis=1))
@@ -78,7 +78,7 @@ def test_their_scores_differ_by_what_100_resamples_leave_open(pairs: dict[str, A
     """Of 181 scores 15 are off by more than 2 errors of a mean of 100 and 2 by more than 3, where 8 and 1 are expected.
     That is bad luck of their seeds 100 to 199, not a fault: of 40 other series of 100 seeds, two have as many beyond 2,
     and two have a score that is as far off."""
-    every = [pair for name in IDS for own in pairs[name].values() for pair in own.values()]
+    every = [pair for name in IDS for row in pairs[name].values() for pair in row.values()]
     pulls = np.array([geobench.off_by(pair) for pair in every])
     assert len(pulls) == 181
     assert np.sum(pulls > 2) <= 16
@@ -116,17 +116,17 @@ def test_a_dataset_that_is_cut_off_adds_nothing_to_the_error() -> None:
 def test_intervals_hold_the_score_of_other_seeds() -> None:
     """Few draws here; ``python benchmarks/geobench.py`` makes more. The published ± holds it in one of seven cases."""
     boards = geobench.table(sets=25, seed=3)
-    shares = np.array([geobench.covered(own)[0] for own in boards.values()])
+    shares = np.array([geobench.covered(board)[0] for board in boards.values()])
     assert 0.93 < shares[:, 0].mean() < 0.97
     assert shares[:, 0].min() > 0.9
     assert shares[:, 2].mean() < 0.25
-    assert np.mean([geobench.ranked(own)[0] for own in boards.values()]) > 0.95
+    assert np.mean([geobench.ranked(board)[0] for board in boards.values()]) > 0.95
 
 
 def test_an_interval_sees_that_a_next_seed_may_fall_into_the_middle() -> None:
     """The wild dataset lies above the middle half with all five seeds, so that plain resamples do not notice it."""
     cells = [[0.40, 0.41, 0.42, 0.43, 0.44], [0.56, 0.57, 0.58, 0.59, 0.60], [0.70, 0.71, 0.72, 0.73, 0.74]]
-    steady, wild = ([*cells, own] for own in ([0.97, 0.98, 0.99, 1.0, 1.01], [0.76, 0.85, 0.95, 1.25, 1.14]))
+    steady, wild = ([*cells, fourth] for fourth in ([0.97, 0.98, 0.99, 1.0, 1.01], [0.76, 0.85, 0.95, 1.25, 1.14]))
     assert score(wild).error == pytest.approx(score(steady).error, rel=0.1)
     assert score(wild).high - score(wild).low > 1.2 * (score(steady).high - score(steady).low)
 
@@ -145,9 +145,9 @@ def test_the_normaliser_is_that_of_the_base_submissions(submissions: dict[str, G
     pinned = load_normaliser(GEOBENCH)
     scores: dict[str, list[float]] = {}
     for name in pinned.base:
-        for (_, dataset), own in submissions[name].scores().items():
-            scores.setdefault(dataset, []).extend(own)
-    assert pinned.ends == {dataset: (min(own), max(own)) for dataset, own in scores.items()}
+        for (_, dataset), seeds in submissions[name].scores().items():
+            scores.setdefault(dataset, []).extend(seeds)
+    assert pinned.ends == {dataset: (min(seeds), max(seeds)) for dataset, seeds in scores.items()}
     assert pinned("benv2", pinned.ends["benv2"]).tolist() == [0, 1]
     assert pinned("benv2", [1.0])[0] > 1  # not clipped
 
@@ -161,12 +161,12 @@ def test_normalisers_that_cannot_be(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     with pytest.raises(ValueError, match="not above"):
         Normaliser("flat", {"a": (1.0, 1.0)})
     (tmp_path / "normalisers").mkdir()
-    own = tmp_path / "normalisers/own.json"
-    own.write_text('{"id": "own", "ends": {"a": [0, 2]}}')
+    file = tmp_path / "normalisers/own.json"
+    file.write_text('{"id": "own", "ends": {"a": [0, 2]}}')
     assert load_normaliser("own")("a", [1.0]).tolist() == [0.5]
-    own.write_text('{"id": "other", "ends": {}}')
+    file.write_text('{"id": "other", "ends": {}}')
     with pytest.raises(DataError, match="name of the file"):
         load_normaliser("own")
-    own.write_text('{"id": "own", "ends": {"a": [2, 1]}}')
+    file.write_text('{"id": "own", "ends": {"a": [2, 1]}}')
     with pytest.raises(DataError, match=r"not a normaliser: a: 1\.0 is not above 2.0"):
         load_normaliser("own")

@@ -113,10 +113,10 @@ def test_one_that_fails_on_an_engine_does_not_stop_the_others(tmp_path: Path) ->
 def test_an_engine_takes_registered_methods_only(tmp_path: Path, parts: tuple[Embeddings, Labels]) -> None:
     path = tmp_path / "mine.npz"
     np.savez(path, ids=np.array(parts[0].ids), values=parts[0].values)
-    given = ["--method", path, "--task", TASKS[0], "--trials", 2, "--repeats", 2, "--out", tmp_path / "out"]
+    options = ["--method", path, "--task", TASKS[0], "--trials", 2, "--repeats", 2, "--out", tmp_path / "out"]
     with pytest.raises(UsageError, match="registered methods only"):
-        run("tune", *given, "--engine", "local")
-    assert "mine" in run("tune", *given).output
+        run("tune", *options, "--engine", "local")
+    assert "mine" in run("tune", *options).output
 
 
 @pytest.fixture(scope="module")

@@ -132,7 +132,7 @@ PUBLISHED = TinyCubes(count=2)
 
 def _regions() -> list[float]:
     names = [encoders.region(band) for band in (*PUBLISHED.bands, "etm/B4", "x/y")]
-    return [float(sum(place * ord(char) for place, char in enumerate(name, 1))) for name in names]
+    return [float(sum(position * ord(char) for position, char in enumerate(name, 1))) for name in names]
 
 
 def _fit_standardizer() -> list[np.ndarray]:
@@ -209,9 +209,9 @@ def _torchgeo() -> np.ndarray:
 def _ssl4eo() -> list[float]:
     """What is read of a folder in the published layout; each place in it has another value."""
     with TemporaryDirectory() as folder:
-        for place, (modality, bands) in enumerate(MODALITIES.items()):
+        for layer, (modality, bands) in enumerate(MODALITIES.items()):
             for sample in range(2):
-                values = np.arange(4 * bands * 6, dtype="<f4").reshape(1, 4, bands, 2, 3) + 1000 * place + 0.5 * sample
+                values = np.arange(4 * bands * 6, dtype="<f4").reshape(1, 4, bands, 2, 3) + 1000 * layer + 0.5 * sample
                 write_zarr_zip(Path(folder, "data", modality, f"part-{sample}", f"s{sample}.zarr.zip"), values)
         sources = [SSL4EOCubes(folder), SSL4EOCubes(folder, 1000, ("s2l2a", "s1"), ("fall", "spring"))]
         read = [source.read(source.ids()).values.astype(np.float64) for source in sources]

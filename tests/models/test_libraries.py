@@ -88,7 +88,7 @@ def test_terramind_gets_each_satellite_by_name(checkpoint: Path) -> None:
     batch = CUBES.read(CUBES.ids()[:1])
     encoder.fit(CUBES)
     values = encoder.encode(batch)
-    given = {}
+    by_modality = {}
     for name, modality, bands in (("S2L2A", "s2l2a", 12), ("S1GRD", "s1", 2)):
         mean, std = (
             torch.tensor(part["untok_sen2l2a@224" if bands == 12 else "untok_sen1grd@224"]).reshape(-1, 1, 1)
@@ -97,9 +97,9 @@ def test_terramind_gets_each_satellite_by_name(checkpoint: Path) -> None:
         images = torch.nn.functional.interpolate(
             torch.from_numpy(batch.pick(modality)[0]), (224, 224), mode="bilinear", antialias=True
         )
-        given[name] = (images - mean) / std
+        by_modality[name] = (images - mean) / std
     with torch.inference_mode():
-        expected = network(given)[-1].mean(dim=(0, 1)).numpy()
+        expected = network(by_modality)[-1].mean(dim=(0, 1)).numpy()
     assert values.shape == (1, 192)
     assert np.allclose(values[0], expected, rtol=1e-4, atol=1e-5)
     assert pre.params["seasons"] == "pre"
@@ -195,10 +195,10 @@ def test_what_terratorch_writes_is_read(kind: str, tmp_path: Path) -> None:
     images = torch.rand(2, 3, 64, 64)
     task.predict_step({"image": images, "filename": list(NAMES)})
     task.on_predict_end()
-    found = read_embeddings(tmp_path)
+    embeddings = read_embeddings(tmp_path)
     with torch.inference_mode():
         output = task(images)
     rows = np.stack(output[-1].numpy() if isinstance(output, list) else output.numpy())
-    order = [["second", "first"].index(name) for name in found.ids]
-    assert sorted(found.ids) == ["first", "second"]
-    assert np.allclose(found.values, rows[order], atol=1e-6)
+    order = [["second", "first"].index(name) for name in embeddings.ids]
+    assert sorted(embeddings.ids) == ["first", "second"]
+    assert np.allclose(embeddings.values, rows[order], atol=1e-6)

@@ -104,5 +104,5 @@ def test_dofa_gives_the_tokens_that_it_pools_itself(checkpoint: Path, monkeypatc
     with one_thread(), torch.inference_mode():
         tokens = model.forward_features(images)
         assert tokens.shape == (1, 197, 768)
-        own = model.model.forward_features(images, model.waves)
-        assert torch.allclose(model.model.fc_norm(tokens[:, 1:].mean(dim=1)), own, atol=1e-5)
+        pooled = model.model.forward_features(images, model.waves)
+        assert torch.allclose(model.model.fc_norm(tokens[:, 1:].mean(dim=1)), pooled, atol=1e-5)

@@ -65,8 +65,8 @@ def test_entropy_coding_costs_what_information_theory_says(block: np.ndarray, st
     symbols = np.rint((block - mean) / width)
     counts = [np.unique(column, return_counts=True)[1] / len(block) for column in symbols.T]
     entropy = -sum(float((p * np.log2(p)).sum()) for p in counts)
-    own = coded.bits - coded.side_bits / len(block)
-    assert entropy - 0.01 <= own <= 1.02 * entropy + 1
+    bits = coded.bits - coded.side_bits / len(block)
+    assert entropy - 0.01 <= bits <= 1.02 * entropy + 1
     assert coded.side_bits == 64 * 32 + 96
     assert np.abs(coded.values - block).max() <= width / 2 * 1.001
 

@@ -31,8 +31,8 @@ def curves(source: object, method: str) -> Ablation:
         AblationPoint("pca", 16, "float32", 512.0, small),
         AblationPoint("pca", 4, "float32", 128.0, small),
     )
-    own = {"suite": "made", "method": method, "version": 1, "protocol": "neuco-2025", "projection_seed": 0}
-    return Ablation(schema=1, points=points, **own)  # type: ignore[arg-type]
+    facts = {"suite": "made", "method": method, "version": 1, "protocol": "neuco-2025", "projection_seed": 0}
+    return Ablation(schema=1, points=points, **facts)  # type: ignore[arg-type]
 
 
 def test_what_is_kept_in_the_registry_is_about_its_boards(committed_registry: Path) -> None:
@@ -56,17 +56,17 @@ def test_the_command_keeps_what_the_board_shows(
     fast = ("--dims", 4, "--reduce", "truncate", "--rates", "binary")
     ran = neuco("rate", "ablate", "--method", "averaging", "--suite", "olinda", *fast, "--keep")
     assert ran.code == 0, ran.err
-    own = read_ablations(tmp_path, "olinda")["averaging"]
-    assert [(p.reduction, p.dim, p.rate) for p in own.points] == [
-        ("none", own.points[0].dim, "float32"),
-        ("none", own.points[0].dim, "binary"),
+    ablation = read_ablations(tmp_path, "olinda")["averaging"]
+    assert [(p.reduction, p.dim, p.rate) for p in ablation.points] == [
+        ("none", ablation.points[0].dim, "float32"),
+        ("none", ablation.points[0].dim, "binary"),
         ("truncate", 4, "float32"),
     ]
-    assert own.holds(cells)
-    assert not structs.replace(own, version=own.version + 1).holds(cells)
-    assert not structs.replace(own, points=own.points[1:]).holds(cells)
-    other = structs.replace(own.points[0], q={**own.points[0].q, "olinda_sea_level": 36.0})
-    assert not structs.replace(own, points=(other, *own.points[1:])).holds(cells)
+    assert ablation.holds(cells)
+    assert not structs.replace(ablation, version=ablation.version + 1).holds(cells)
+    assert not structs.replace(ablation, points=ablation.points[1:]).holds(cells)
+    other = structs.replace(ablation.points[0], q={**ablation.points[0].q, "olinda_sea_level": 36.0})
+    assert not structs.replace(ablation, points=(other, *ablation.points[1:])).holds(cells)
 
 
 def test_the_page_draws_them_by_rank_and_escapes_names(tmp_path: Path) -> None:
@@ -81,9 +81,9 @@ def test_the_page_draws_them_by_rank_and_escapes_names(tmp_path: Path) -> None:
 
 
 def test_files_come_back_and_bad_ones_are_named(tmp_path: Path) -> None:
-    own = curves(made_source(), "m001")
-    path = write_ablation(tmp_path, own)
-    assert read_ablations(tmp_path, "made") == {"m001": own}
+    ablation = curves(made_source(), "m001")
+    path = write_ablation(tmp_path, ablation)
+    assert read_ablations(tmp_path, "made") == {"m001": ablation}
     path.write_text(json.dumps({**json.loads(path.read_text()), "more": 1}))
     with pytest.raises(DataError, match="not an ablation"):
         read_ablations(tmp_path, "made")
