@@ -67,26 +67,18 @@ def test_a_broken_point_is_found_and_named(good: Path, spoil: Spoil, broken: str
     assert finding["cure"]
 
 
-def test_the_same_labels_twice_are_found(good: Path) -> None:
-    source = (good / TASK_FILE).read_text()
-    again = source[source.index("    yield Task(") :].replace('id="good"', 'id="good_twin"')
-    (good / TASK_FILE).write_text(source + again)
-    assert "the same labels as task 'good_twin'" in check(good, "good")["task-novelty"]["detail"]
-
-
-def test_nearly_the_same_labels_are_a_warning(good: Path) -> None:
-    rows = [line.split(",") for line in labels().splitlines()]
-    both = [
-        f"{name},{value},{value if value == 'label' else float(value) + 0.01 * i}"
-        for i, (name, value) in enumerate(rows)
-    ]
-    new_labels("\n".join(both).replace("label,label", "label,other") + "\n")(good)
+@pytest.mark.parametrize(
+    ("drift", "status", "text"), [(0, "failed", "the same labels as"), (0.01, "warning", "correlates with")]
+)
+def test_labels_of_another_task_are_found(good: Path, drift: float, status: str, text: str) -> None:
+    rows = [line.split(",") for line in labels().splitlines()[1:]]
+    both = [f"{name},{value},{float(value) + drift * i}" for i, (name, value) in enumerate(rows)]
+    new_labels("\n".join(["id,label,other", *both, ""]))(good)
     source = (good / TASK_FILE).read_text()
     again = source[source.index("    yield Task(") :].replace('id="good"', 'id="good_twin", columns=("other",)')
     (good / TASK_FILE).write_text(source + again)
-    finding = check(good, "good")["task-novelty"]
-    assert finding["status"] == "warning"
-    assert "correlates with task 'good_twin'" in finding["detail"]
+    finding = check(good, "good", "--only", "task-novelty")["task-novelty"]
+    assert (finding["status"], f"{text} task 'good_twin'" in finding["detail"]) == (status, True), finding
 
 
 def test_a_loader_that_changes_its_mind_is_found(good: Path) -> None:
