@@ -132,7 +132,7 @@ def test_where_a_pin_is_written(tmp_path: Path, root: Path, registry: Path, monk
     assert pins.pins_file() == registry, "the registry that the user chose"
     monkeypatch.delenv("NEUCO_REGISTRY")
     assert pins.pins_file() == root / "registry" / "pins.json", "the checkout"
-    monkeypatch.setattr("neuco_core.fetch.fetch.checkout", lambda: None)
+    monkeypatch.setattr("neuco_core.env.checkout", lambda: None)
     assert pins.pins_file() == tmp_path / "config" / "pins.json", "an installed neuco: the user's own"
 
 
