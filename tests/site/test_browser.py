@@ -87,6 +87,7 @@ def test_a_cell_opens_what_is_behind_it(page: Any) -> None:
     assert page.locator("#cell h2").inner_text().endswith("on t01")
     assert page.locator("#cell dd").first.inner_text() == cell.inner_text()
     page.keyboard.press("Escape")
+    page.wait_for_function("document.activeElement.className.startsWith('cell')")  # where the reader was, a task later
     assert not page.locator("#cell").is_visible()
     page.locator("#board .name a").first.focus()
     for key in ("ArrowRight", "ArrowRight", "ArrowDown", "Enter"):
