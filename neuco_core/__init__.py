@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from neuco_core.specs import Splitter as Splitter
     from neuco_core.specs import Suite as Suite
     from neuco_core.specs import Task as Task
+    from neuco_core.studies.compare import compare as compare
     from neuco_core.studies.evaluate import Results as Results
     from neuco_core.studies.evaluate import evaluate as evaluate
     from neuco_core.tables.embeddings import Embeddings as Embeddings
@@ -59,6 +60,7 @@ _PUBLIC = {
     "scoring.scorer": "Score score",
     "specs": "Baseline BoardKind CellSource Check Command Dataset Engine Method Metric Panel Probe PublishedSource "
     "Remote Splitter Suite Task",
+    "studies.compare": "compare",
     "studies.evaluate": "Results evaluate",
     "tables.embeddings": "Embeddings read_embeddings",
 }

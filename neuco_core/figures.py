@@ -30,10 +30,14 @@ def check_target(path: Path | None = None) -> None:
 
 
 def blank(width: float, height: float) -> tuple[Figure, Any]:
-    """A figure of its own with one set of axes; pyplot would keep it in a global list."""
+    """A figure of its own with one set of axes, which notebooks show; pyplot would keep it in a global list."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(width, height), layout="constrained")
+    class NotebookFigure(Figure):
+        def _repr_png_(self) -> bytes:
+            return render(self)
+
+    figure = NotebookFigure(figsize=(width, height), layout="constrained")
     axes = figure.add_subplot()
     axes.spines[["top", "right"]].set_visible(False)
     return figure, axes

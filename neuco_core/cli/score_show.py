@@ -123,13 +123,23 @@ def describe_plans(plans: Sequence[Plan], *, as_json: bool) -> None:
         click.echo(line)
 
 
-def describe(record: Record) -> str:
-    """A line on a record that was just made."""
+def describe(record: Record, told: set[tuple[str, str]] | None = None) -> str:
+    """A line on a record that was just made; a reason that was ``told`` before is not told again."""
     name = "{} on {}".format(*record.key)
     if record.mean is not None:
         scores = f"{record.metric} {record.mean:.4f} ± {record.std:.4f}, Q {record.q:.2f}"
         return f"ok {name}: {scores}, {split_count(record.per_split)} splits"
-    return clean(f"{record.status} {name}: {record.failure + ': ' if record.failure else ''}{record.reason}")
+    reason, gist = record.reason, (record.status, _gist(record.reason, record.key[1]))
+    if told is not None and gist in told:
+        reason = "as above"
+    elif told is not None:
+        told.add(gist)
+    return clean(f"{record.status} {name}: {record.failure + ': ' if record.failure else ''}{reason}")
+
+
+def _gist(reason: str, task: str) -> str:
+    """A reason without its task, and without the address that it begins with: these differ between tasks alike."""
+    return (reason.rpartition("://")[2].partition(": ")[2] or reason).replace(task, "")
 
 
 @dataclass(frozen=True)
@@ -293,9 +303,7 @@ def grouped(cells: Iterable[tuple[str, str, str, str]]) -> list[str]:
     for state, method, task, reason in cells:
         if reason:
             # Where a method has nothing, the method says more than the dataset's name in the reason.
-            # What begins with an address, and names its task, is the same of all tasks of a dataset.
-            what = method if state == "not-applicable" else reason.rpartition("://")[2].partition(": ")[2] or reason
-            what = what.replace(task, "")
+            what = method if state == "not-applicable" else _gist(reason, task)
             alike.setdefault((state, what), []).append((method, task, reason))
     lines = []
     for (state, _), ((method, task, reason), *others) in alike.items():

@@ -32,6 +32,7 @@ from neuco_core.specs import (
     Suite,
     Task,
     exact,
+    resolve,
 )
 from neuco_core.text import counted
 
@@ -297,10 +298,31 @@ def protocols_for(
                     new[key] = value
             if new:
                 protocol = protocol.with_(**new)
+            if protocol.name not in groups:
+                check_variant(protocol)
             groups.setdefault(protocol.name, (protocol, []))[1].append(task)
     except SpecError as error:  # a wrong value of a caller, not a broken plugin
         raise UsageError(str(error)) from error
     return [groups[key] for key in sorted(groups)]
+
+
+def check_variant(protocol: Protocol) -> None:
+    """Refuse a variant that no cell can be scored by: what it names does not exist, or its probe has no such parameter.
+
+    A cell would fail with the same reason, and so would every other one.
+    """
+    base = PROTOCOLS.get(protocol.name.partition("+")[0])
+    if base == protocol:
+        return
+    load_splitter(protocol.splitter)
+    probe = load_probe(protocol.probe)
+    if base is None or protocol.params != base.params:
+        try:
+            resolve(probe.factory)(protocol)
+        except UsageError:
+            raise
+        except Exception:  # a probe is anybody's code, and may lack a package: that is the cell's to say
+            return
 
 
 def load_suite(suite_id: str) -> Suite:

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import importlib
 import importlib.metadata
+import os
+import sys
 import traceback
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -261,7 +263,10 @@ def _line_of(error: BaseException, candidate: Candidate) -> str:
     """The last line of the plugin's own that the error went through."""
     if isinstance(error, SyntaxError) and error.filename:
         return f"{error.filename}:{error.lineno}"
-    machinery = (*(str(Path(str(m.__file__)).parent) for m in (hookspecs, importlib)), "<frozen")
+    # Once the backport `importlib_metadata` is imported, it is what finds entry points and loads them.
+    loader = sys.modules[type(candidate.entry_point).__module__]
+    files = [hookspecs.__file__, importlib.__file__, getattr(loader, "__file__", None)]
+    machinery = (*(f"{Path(file).parent}{os.sep}" for file in files if file), "<frozen")
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith(machinery)]
     if not frames:
         return candidate.source

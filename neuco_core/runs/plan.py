@@ -137,5 +137,7 @@ class Planner:
             elif self.fresh:
                 state = "fresh"
             else:
-                state, reason = "retry" if self.retry else "failed", f"{record.failure}: {record.reason}"
+                # A package that was lacking may have been installed since, and to see that it was not costs little.
+                again = self.retry or record.failure == "dependency"
+                state, reason = "retry" if again else "failed", f"{record.failure}: {record.reason}"
         return PlannedCell(method, task, state, reason, inputs, record, known=known)

@@ -15,6 +15,7 @@ from neuco_core.encode.run import EncodeOptions
 from neuco_core.errors import UnknownIdError, UsageError
 from neuco_core.plugins.catalog import catalog, list_tasks, protocols_for
 from neuco_core.protocol import Protocol
+from neuco_core.runs.files import method_id
 from neuco_core.specs import Dataset, Method, Suite, Task
 from neuco_core.studies.sources import FileSource, MethodSource, Source, open_source
 from neuco_core.tables.embeddings import Embeddings, make_embeddings
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 WHAT = (
     "a method or its id, a path, Embeddings, (ids, array), an array with ids=, a DataFrame with an id column or index, "
-    "a mapping of ids to vectors, or a function of a CubeBatch"
+    "a mapping of ids to vectors, a function of a CubeBatch, or a list of these"
 )
 ON = "a task, a suite or a dataset, the id of one, or a list of these"
 YOURS = "yours"
@@ -34,34 +35,39 @@ def as_source(what: Any, ids: Iterable[object] | None = None, name: str = "", *,
     """Whatever ``evaluate`` is given, as something that has embeddings for a task; ``quiet`` encoders show no bar."""
     if not isinstance(name, str):
         raise UsageError("bad name", expected="text", got=_kind(name))
-    progress, path = False if quiet else None, Path(name or YOURS)
+    progress = False if quiet else None
     if ids is not None:
-        return FileSource(path, made=_rows(ids, what))
+        return _in_memory(_rows(ids, what), name)
     if isinstance(what, Method):
-        return MethodSource(what, EncodeOptions(progress=progress))
+        return MethodSource(what, EncodeOptions(progress=progress), name=name)
     if isinstance(what, str):
         try:
-            return open_source(what, options=EncodeOptions(progress=progress))
+            return open_source(what, options=EncodeOptions(progress=progress), name=name)
         except UnknownIdError as error:
             error.hint += f"{'' if error.hint.endswith('?') else '.'} A file is known by its suffix: {what}.csv"
             raise
     if isinstance(what, os.PathLike):
         return FileSource(Path(what).expanduser(), name=name)
     if isinstance(what, Embeddings):
-        return FileSource(path, made=what)
+        return _in_memory(what, name)
     pandas = sys.modules.get("pandas")  # whoever has a DataFrame has loaded it
     if pandas is not None and isinstance(what, pandas.DataFrame):
-        return FileSource(path, made=_from_frame(what))
+        return _in_memory(_from_frame(what), name)
     if isinstance(what, tuple) and len(what) == 2:
-        return FileSource(path, made=_rows(*what))
+        return _in_memory(_rows(*what), name)
     if isinstance(what, Mapping):
-        return FileSource(path, made=_rows(what.keys(), list(what.values())))
+        return _in_memory(_rows(what.keys(), list(what.values())), name)
     if hasattr(what, "__array__") and not isinstance(what, type):
         got = f"an array of shape {np.shape(what)} without ids"
         raise UsageError("whose rows are these?", expected="evaluate(array, on, ids=ids)", got=got)
     if callable(what) or hasattr(what, "encode"):
-        return MethodSource(_encoder(what, name), EncodeOptions(cached=False, threads=1, progress=progress))
+        options = EncodeOptions(cached=False, threads=1, progress=progress)
+        return MethodSource(_encoder(what, name or YOURS), options, name=name or YOURS)
     raise UsageError("nothing that embeddings can be had from", expected=WHAT, got=_kind(what))
+
+
+def _in_memory(embeddings: Embeddings, name: str) -> FileSource:
+    return FileSource(Path(YOURS), name=name or YOURS, made=embeddings)
 
 
 def _rows(ids: Any, values: Any) -> Embeddings:
@@ -107,7 +113,7 @@ def _encoder(what: Any, name: str) -> Method:
         hint = "Write evaluate(lambda batch: model(torch.tensor(batch.values…)).numpy(), on); see docs/encoders.md"
         raise UsageError("a network does not know bands and seasons", expected="a function of a CubeBatch", hint=hint)
     encoder = what if hasattr(what, "encode") else SimpleNamespace(encode=what)
-    return Method(id=name or YOURS, encoder=what if isinstance(what, type) else lambda: encoder)
+    return Method(id=method_id(Path(name)), title=name, encoder=what if isinstance(what, type) else lambda: encoder)
 
 
 def as_tasks(on: Any, protocol: Any, changes: Mapping[str, Any]) -> list[tuple[Task, Protocol]]:

@@ -1,23 +1,35 @@
-"""Two sources on many tasks, paired split by split."""
+"""``compare(a, b, on)``: two sources on many tasks, paired split by split: is one better, or is it luck?"""
 
 from __future__ import annotations
 
 import dataclasses
+import html
 import math
-from collections.abc import Callable, Collection, Sequence
+import warnings
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from neuco_core.errors import ScoreError, UnknownIdError, UsageError
 from neuco_core.plugins.catalog import load_metric
-from neuco_core.progress import Progress
+from neuco_core.progress import Progress, show_progress
 from neuco_core.protocol import Protocol
 from neuco_core.scoring.cell import outcome_of, score_cell
 from neuco_core.scoring.compare import Comparison, common, compare_scores, holm
-from neuco_core.scoring.leaks import leaks
+from neuco_core.scoring.leaks import LeakWarning, leaks
 from neuco_core.scoring.scorer import Score
 from neuco_core.specs import Task
+from neuco_core.studies.coerce import as_source, as_tasks
 from neuco_core.studies.sources import FileSource, Input, Source, gather
+from neuco_core.text import LONGEST_REPR, counted, one_line
+
+if TYPE_CHECKING:
+    import pandas
+
+UNDECIDED = "no difference shown"
+COLUMNS = ("protocol", "metric", "a", "b", "difference", "low", "high", "p", "p_holm", "verdict", "reason")
 
 
 @dataclass(frozen=True)
@@ -39,7 +51,7 @@ class Pair:
         if self.test is None or math.isnan(self.p_holm):
             return "undefined"
         if self.p_holm > level:
-            return "no difference shown"
+            return UNDECIDED
         return "A is better" if (self.test.difference > 0) == self.greater_is_better else "B is better"
 
     def to_json(self) -> dict[str, Any]:
@@ -51,6 +63,100 @@ class Pair:
             value |= {"test": self.test.to_json(), "p_holm": self.p_holm, "verdict": self.verdict(level)}
             value |= {"a": self.a.to_json(), "b": self.b.to_json(), "warnings": list(self.warnings)}
         return value
+
+
+@dataclass(frozen=True, repr=False)
+class Differences:
+    """A − B by task, in the order asked for: each is a ``Pair``, which has both scores and the test, or the reason."""
+
+    a: str
+    b: str
+    pairs: Mapping[str, Pair]
+    confidence: float
+
+    def frame(self) -> pandas.DataFrame:
+        """A row for each task. ``low`` and ``high`` bound the difference; the verdict is by ``p_holm``."""
+        import pandas as pd  # heavy: half a second, and only here
+
+        rows: dict[str, dict[str, Any]] = {}
+        for pair in self:
+            rows[pair.task] = {"verdict": self.verdict(pair), "reason": pair.reason, "p_holm": pair.p_holm}
+            if pair.a and pair.b and pair.test:
+                rows[pair.task] |= {"protocol": pair.a.protocol.name, "metric": pair.a.metric}
+                rows[pair.task] |= {"a": pair.a.mean, "b": pair.b.mean, "p": pair.test.p}
+                rows[pair.task] |= {"difference": pair.test.difference, "low": pair.test.low, "high": pair.test.high}
+        table = pd.DataFrame.from_dict(rows, orient="index", columns=list(COLUMNS)).rename_axis("task")
+        return table if any(pair.reason for pair in self) else table.drop(columns="reason")
+
+    def verdict(self, pair: Pair) -> str:
+        """Which one is better, by its name, if that is significant."""
+        if pair.status != "ok":
+            return pair.status
+        words = pair.verdict(1 - self.confidence)
+        return {"A is better": f"{self.a} is better", "B is better": f"{self.b} is better"}.get(words, words)
+
+    def __getitem__(self, task: str) -> Pair:
+        if task not in self.pairs:
+            raise UnknownIdError("comparison on task", task, self.pairs)
+        return self.pairs[task]
+
+    def __iter__(self) -> Iterator[Pair]:
+        return iter(self.pairs.values())
+
+    def __len__(self) -> int:
+        return len(self.pairs)
+
+    def _about(self) -> str:
+        counts = Counter(self.verdict(pair) for pair in self)
+        each = ", ".join(f"{verdict} on {counted(count, 'task')}" for verdict, count in counts.items())
+        return f"{self.a} and {self.b}: {each}"
+
+    def __repr__(self) -> str:
+        return f"Differences({one_line(self._about(), LONGEST_REPR)})"
+
+    def _repr_html_(self) -> str:
+        table = self.frame().to_html(float_format=lambda value: f"{value:.4g}", na_rep="–", border=0)
+        return f"<p>{html.escape(self._about())}</p>{table}"
+
+
+def compare(
+    a: Any,
+    b: Any,
+    on: Any,
+    protocol: str | Protocol | None = None,
+    *,
+    names: tuple[str, str] = ("", ""),
+    confidence: float = 0.95,
+    threads: int | None = None,
+    progress: bool | Progress | None = None,
+    **changes: Any,
+) -> Differences:
+    """Is A better than B on these tasks, or is it the luck of the splits? Both are what ``evaluate`` takes, and so
+    are ``on``, ``protocol``, ``progress`` and the changes of the protocol.
+
+    Both are scored on the same splits of the samples that both have. The test is Nadeau and Bengio's corrected
+    resampled t-test; its p-values are corrected for testing several tasks (Holm).
+    """
+    if not 0 < confidence < 1:
+        raise UsageError("bad confidence", expected="a number between 0 and 1", got=confidence)
+    tasks = as_tasks(on, protocol, changes)
+    quiet = progress is False
+    source_a, source_b = (as_source(what, name=name, quiet=quiet) for what, name in zip((a, b), names, strict=True))
+    with show_progress(progress) as tell:
+        groups = [(rules, [task]) for task, rules in tasks]
+        pairs = compare_tasks(
+            source_a, source_b, groups, confidence=confidence, threads=threads, progress=tell, same_dataset=True
+        )
+    if not any(pair.status == "ok" for pair in pairs):
+        raise ScoreError("nothing could be compared", got=one_line("; ".join(dict.fromkeys(p.reason for p in pairs))))
+    for warning in dict.fromkeys(warning for pair in pairs for warning in pair.warnings):
+        warnings.warn(warning, LeakWarning, stacklevel=2)
+    by_task = {pair.task: pair for pair in pairs}
+    in_order = {task.label: by_task[task.label] for task, _ in tasks}
+    name_a, name_b = source_a.name, source_b.name
+    if name_a == name_b:
+        name_a, name_b = f"A ({name_a})", f"B ({name_b})"
+    return Differences(name_a, name_b, in_order, confidence)
 
 
 def compare_tasks(

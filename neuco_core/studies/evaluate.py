@@ -5,12 +5,12 @@ from __future__ import annotations
 import html
 import math
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from neuco_core.boards.trial_rank import Standing, rank_of, rank_on
 from neuco_core.errors import DataError, NeucoError, ScoreError, UnknownIdError, UsageError
@@ -23,7 +23,7 @@ from neuco_core.scoring.leaks import LeakWarning, columns_used, leaks
 from neuco_core.scoring.quality import middle, odd_splits, ruled, split_count
 from neuco_core.scoring.scorer import Score
 from neuco_core.specs import Suite, Task
-from neuco_core.studies.coerce import as_source, as_tasks
+from neuco_core.studies.coerce import WHAT, as_source, as_tasks
 from neuco_core.studies.sources import FileSource, MethodSource, Source
 from neuco_core.tables.embeddings import Embeddings, write_embeddings
 from neuco_core.tables.labels import Labels
@@ -51,7 +51,8 @@ class Results:
 
     @property
     def mean_q(self) -> float:
-        return math.fsum(score.q for score in self.scores.values()) / len(self.scores)
+        """NaN where nothing could be scored."""
+        return math.fsum(score.q for score in self.scores.values()) / (len(self.scores) or math.nan)
 
     def frame(self) -> pandas.DataFrame:
         """A row for each task, also for those without a score: then ``reason`` says why."""
@@ -123,6 +124,9 @@ class Results:
         return len(self.scores)
 
     def _about(self) -> str:
+        if not self.scores:
+            reasons = join_names(list(dict.fromkeys(self.left_out.values())), 1)
+            return f"{self.name}: no score on {counted(len(self.left_out), 'task')}: {reasons}"
         rules = join_names(list(dict.fromkeys(score.protocol.name for score in self)), 2)
         gaps = f", {counted(len(self.left_out), 'task')} without a score" if self.left_out else ""
         return f"{self.name}: mean Q {self.mean_q:.2f} over {counted(len(self), 'task')} under {rules}{gaps}"
@@ -137,6 +141,21 @@ class Results:
         return f"<p>{html.escape(self._about())}</p>{table}" + (f"<ul>{notes}</ul>" if notes else "")
 
 
+@overload
+def evaluate(
+    what: list[Any],
+    on: Any,
+    protocol: str | Protocol | None = None,
+    *,
+    ids: None = None,
+    name: str = "",
+    threads: int | None = None,
+    progress: bool | Progress | None = None,
+    **changes: Any,
+) -> list[Results]: ...
+
+
+@overload
 def evaluate(
     what: Any,
     on: Any,
@@ -147,7 +166,20 @@ def evaluate(
     threads: int | None = None,
     progress: bool | Progress | None = None,
     **changes: Any,
-) -> Results:
+) -> Results: ...
+
+
+def evaluate(
+    what: Any,
+    on: Any,
+    protocol: str | Protocol | None = None,
+    *,
+    ids: Iterable[object] | None = None,
+    name: str = "",
+    threads: int | None = None,
+    progress: bool | Progress | None = None,
+    **changes: Any,
+) -> Results | list[Results]:
     """Score embeddings, or what makes them, on one or many tasks.
 
     ``what`` is a method or its id, a path, ``Embeddings``, a pair (ids, array), an array with ``ids=``, a DataFrame
@@ -156,38 +188,64 @@ def evaluate(
     ``protocol`` tasks are scored as their suite or their dataset says; further arguments change it (``k=5``). A task
     that cannot be scored is left out with the reason, unless it is the only one: then the error is raised.
 
+    Of a list of methods, paths or the like there is a list of results, in which one that fails has no scores.
+
     ``progress`` is a function of a share and a name, or False for silence; else there is a bar on terminals and in
     notebooks, and a line a minute elsewhere.
     """
     tasks = as_tasks(on, protocol, changes)
-    source = as_source(what, ids, name, quiet=progress is False)
+    several = isinstance(what, list) and ids is None
+    if several and name:
+        raise UsageError("name is for one source", got=counted(len(what), "source"))
+    sources = [as_source(item, ids, name, quiet=progress is False) for item in (what if several else [what])]
+    if not sources:
+        raise UsageError("nothing to score", expected=WHAT, got="an empty list")
+    results = []
+    with show_progress(progress) as tell:
+        for number, source in enumerate(sources):
+            step = partial(_tell, tell, source.name if several else "", number, len(sources)) if tell else None
+            try:
+                results.append(_evaluate(source, tasks, threads, step))
+            except NeucoError as error:
+                if not several:
+                    raise
+                results.append(Results(source.name, {}, {task.label: str(error) for task, _ in tasks}, (), source))
+    return results if several else results[0]
+
+
+def _evaluate(
+    source: Source, tasks: Sequence[tuple[Task, Protocol]], threads: int | None, tell: Progress | None
+) -> Results:
+    """One source on all tasks; warnings are of the line that called ``evaluate``."""
     scores: dict[str, Score] = {}
     left_out: dict[str, str] = {}
     notes: dict[str, None] = {}  # each once, in order
     if isinstance(source, FileSource):
         notes[f"{source.name}: {columns_used(source.read())}"] = None
-    with show_progress(progress) as tell:
-        for number, (task, rules) in enumerate(sorted(tasks, key=lambda item: item[0].dataset)):
-            try:
-                embeddings, labels = _inputs(source, task)
-            except NeucoError as error:
-                outcome = outcome_of(error)
-            else:
-                for leak in leaks(embeddings, labels) if isinstance(source, FileSource) else ():
-                    if leak not in notes:
-                        warnings.warn(leak, LeakWarning, stacklevel=2)
-                    notes[leak] = None
-                step = partial(_tell, tell, task.label, number, len(tasks)) if tell else None
-                outcome = score_cell(embeddings, labels, rules, metric=task.metric, threads=threads, progress=step)
-            if len(tasks) == 1:
-                outcome.require()
-            if outcome.score is None:
-                left_out[task.label] = outcome.reason
-            else:
-                scores[task.label] = outcome.score
+    for number, (task, rules) in enumerate(sorted(tasks, key=lambda item: item[0].dataset)):
+        try:
+            embeddings, labels = _inputs(source, task)
+        except NeucoError as error:
+            outcome = outcome_of(error)
+        else:
+            for leak in leaks(embeddings, labels) if isinstance(source, FileSource) else ():
+                if leak not in notes:
+                    warnings.warn(leak, LeakWarning, stacklevel=3)
+                notes[leak] = None
+            step = partial(_split_done, tell, task.label, number, len(tasks)) if tell else None
+            outcome = score_cell(embeddings, labels, rules, metric=task.metric, threads=threads, progress=step)
+        if len(tasks) == 1:
+            outcome.require()
+        if outcome.score is None:
+            left_out[task.label] = outcome.reason
+        else:
+            scores[task.label] = outcome.score
     if not scores:
         reasons = list(dict.fromkeys(left_out.values()))
         raise ScoreError("nothing could be scored", where=source.name, got=one_line("; ".join(reasons[:3]), 600))
+    for gap in _gaps(source.name, scores):
+        warnings.warn(gap, stacklevel=3)
+        notes[gap] = None
     for label, score in scores.items():
         for message in odd_splits(score.splits, len(score.per_split)):
             notes[f"{label}: {message}"] = None
@@ -195,6 +253,20 @@ def evaluate(
             notes[f"{label}: a few splits rule the mean: {message}"] = None
     in_order = {task.label: scores[task.label] for task, _ in tasks if task.label in scores}
     return Results(source.name, in_order, left_out, tuple(notes), source)
+
+
+def _gaps(name: str, scores: Mapping[str, Score]) -> Iterator[str]:
+    """What the embeddings lack: numbers, and samples that have a label."""
+    replaced = max(score.samples["replaced_values"] for score in scores.values())
+    if replaced:
+        yield f"{name}: {counted(replaced, 'value')} missing or not a number, counted as 0"
+    tasks_by_gap: dict[tuple[int, int], list[str]] = {}
+    for label, score in scores.items():
+        used, labelled = score.samples["used"], score.samples["labels"]
+        if used < labelled:
+            tasks_by_gap.setdefault((labelled - used, labelled), []).append(label)
+    for (missing, labelled), tasks in tasks_by_gap.items():
+        yield f"{name} lacks {missing} of {counted(labelled, 'labelled sample')} of {join_names(tasks, 2)}"
 
 
 def _inputs(source: Source, task: Task) -> tuple[Embeddings, Labels]:
@@ -207,5 +279,9 @@ def _inputs(source: Source, task: Task) -> tuple[Embeddings, Labels]:
     return embeddings, labels
 
 
-def _tell(tell: Progress, name: str, number: int, count: int, done: int, total: int) -> None:
-    tell((number + done / total) / count, name)
+def _split_done(tell: Progress, task: str, number: int, count: int, done: int, total: int) -> None:
+    tell((number + done / total) / count, task)
+
+
+def _tell(tell: Progress, source: str, number: int, count: int, share: float, task: str) -> None:
+    tell((number + share) / count, f"{source} on {task}" if source else task)

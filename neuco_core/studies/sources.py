@@ -24,9 +24,9 @@ from neuco_core.tables.labels import Labels
 class MethodSource:
     """A registered method. The embeddings of the last dataset are kept: tasks come dataset by dataset."""
 
-    def __init__(self, method: Method, options: EncodeOptions = AS_USUAL) -> None:
+    def __init__(self, method: Method, options: EncodeOptions = AS_USUAL, *, name: str = "") -> None:
         self.method = method
-        self.name = method.label
+        self.name = name or method.label
         self._options = options
         self._last: tuple[str, Embeddings] | None = None
 
@@ -84,11 +84,11 @@ class FileSource:
 Source: TypeAlias = MethodSource | FileSource
 
 
-def open_source(text: str, *, strict: bool = False, options: EncodeOptions = AS_USUAL) -> Source:
+def open_source(text: str, *, strict: bool = False, options: EncodeOptions = AS_USUAL, name: str = "") -> Source:
     """A method by its id, or a file by its path; an id has no dot and no slash, so the two cannot be confused."""
     if "." in text or "/" in text:
-        return FileSource(Path(text).expanduser(), strict=strict)
-    return MethodSource(load_method(text), options)
+        return FileSource(Path(text).expanduser(), name=name, strict=strict)
+    return MethodSource(load_method(text), options, name=name)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.command import neuco
+from tests.command import neuco, python
 from tests.contract.helpers import quick_neuco
 
 
@@ -57,6 +57,31 @@ def test_a_plugin_that_brings_no_such_command_breaks_only_itself(tmp_path: Path,
     assert (row["status"], row["source"].startswith("acme ")) == ("broken", True)
     doctor = quick_neuco(tmp_path, "doctor")
     assert (doctor.code, row["error"] in doctor.out) == (5, True)
+
+
+def test_the_line_of_a_broken_plugin_is_its_own_whoever_loads_entry_points(tmp_path: Path) -> None:
+    """Packages that import the backport `importlib_metadata` have it find the entry points of the whole process."""
+    command_package(tmp_path, "acme", "raise RuntimeError('cheese')")
+    backport = tmp_path / "lib/importlib_metadata/__init__.py"
+    backport.parent.mkdir(parents=True)
+    backport.write_text(
+        "import importlib, importlib.metadata\n"
+        "class EntryPoint(importlib.metadata.EntryPoint):\n"
+        "    def load(self):\n"
+        "        return importlib.import_module(self.module)\n"
+    )
+    code = """if True:
+        import sys
+        sys.path[:0] = sys.argv[1:]
+        from importlib.metadata import EntryPoints
+        from importlib_metadata import EntryPoint
+        from neuco_core.plugins.loading import Plugins
+        entries = EntryPoints([EntryPoint("soil", "acme", "neuco.commands")])
+        (broken,) = Plugins((), (), entries).survey("command")[1]
+        print(broken.file)
+    """
+    done = python("-c", code, tmp_path, tmp_path / "lib")
+    assert done.out == f"{tmp_path}/acme.py:1\n", done.err
 
 
 @pytest.mark.parametrize(

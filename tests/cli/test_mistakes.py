@@ -71,6 +71,17 @@ MISTAKES = {
     FILE + "folder": (4, "no embeddings in the folder; expected embeddings.csv or embeddings.parquet"),
     FILE + "mine.csv --name Mine!": (2, "bad --name; expected 1 to 64 of a-z"),
     FILE + "mine.csv --name averaging": (2, "there is a method 'averaging' already. Choose another --name"),
+    # Protocols that no cell could be scored by.
+    "score --method averaging --suite olinda --protocol ridge+foo=3": (
+        2,
+        "ridge+foo=3: neither the protocol nor its probe 'ridge' has 'foo'; … Fields of a protocol are k, seed",
+    ),
+    "score --method averaging --suite olinda --protocol mlp-1+depth=3": (2, "has 'depth'; expected layers, width"),
+    "score --method averaging --suite olinda --protocol ridge+probe=rigde": (
+        3,
+        "no probe 'rigde'. Did you mean 'ridge'",
+    ),
+    "score --method averaging --suite olinda --protocol ridge+splitter=groups": (3, "Did you mean 'group'"),
     # Other commands.
     "scor": (2, "No such command 'scor'. Did you mean 'score'"),
     "qqq": (2, "No such command 'qqq'."),

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neuco_core import Remote, Task, load_protocol
-from neuco_core.errors import ScoreError
+from neuco_core import Remote, Task, compare, load_method, load_protocol
+from neuco_core.errors import ScoreError, UnknownIdError, UsageError
 from neuco_core.scoring.compare import common, corrected_t_test, holm
 from neuco_core.studies.compare import compare_tasks
 from neuco_core.studies.sources import FileSource, gather, grouped
@@ -217,3 +217,28 @@ def test_a_task_that_is_left_out_says_why(files: tuple[FileSource, FileSource], 
 def test_equal_reasons_share_a_line() -> None:
     lines = [("skipped", "a", "x"), ("ok", "b", ""), ("skipped", "c", "x"), ("failed", "d", "x")]
     assert grouped(lines) == ["skipped a, c: x", "failed d: x"]
+
+
+def test_compare_in_python_takes_what_evaluate_takes_and_says_what_the_command_says() -> None:
+    options = {"k": 4, "progress": False}
+    compared = compare("averaging", load_method("pca"), "olinda", names=("", "PCA"), **options)  # type: ignore[arg-type]
+    assert repr(compared).startswith("Differences(averaging and PCA: ")
+    command = neuco("compare", "averaging", "pca", "--suite", "olinda", "--k", 4, "--json").json
+    assert [pair.to_json() for pair in compared] == command["tasks"]
+    table = compared.frame()
+    assert list(table.index) == [pair["task"] for pair in command["tasks"]]
+    assert table["p_holm"].tolist() == [pair["p_holm"] for pair in command["tasks"]]
+    assert set(table["verdict"]) <= {"averaging is better", "PCA is better", "no difference shown"}
+    assert compared._repr_html_().count("<tr") == 2 + len(compared)
+    made = load_method("averaging").embeddings("olinda")
+    same = compare(made, made, ["olinda_sea_level", "digits_class"], **options)  # type: ignore[arg-type]
+    assert (same.a, same.b) == ("A (yours)", "B (yours)")
+    assert "no id of yours has a label in it" in same.frame().loc["digits_class", "reason"]
+    assert same["olinda_sea_level"].test is not None
+    assert same["olinda_sea_level"].test.difference == 0
+    with pytest.raises(ScoreError, match="nothing could be compared; got no id of yours"):
+        compare(made, made, "digits_class", **options)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="bad confidence; expected a number between 0 and 1"):
+        compare(made, made, "olinda", confidence=95)
+    with pytest.raises(UnknownIdError, match="no comparison on task 'olinda_see'"):
+        same["olinda_see"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import warnings
 from pathlib import Path
 from typing import Any
@@ -100,6 +101,43 @@ def test_a_function_is_an_encoder() -> None:
     bands = evaluate("band_statistics", TASK, k=3)
     assert 0.1 < evaluated[TASK].mean < bands[TASK].mean
     assert evaluated.name == "yours"
+    named = evaluate(means, TASK, k=3, name="band means")
+    assert (named.name, named[TASK]) == ("band means", evaluated[TASK]), "a name is anything that people read"
+
+
+def test_a_list_of_sources_gives_a_list_of_results(averaging: Embeddings) -> None:
+    told: list[str] = []
+    some = evaluate(
+        ["averaging", means, averaging, "challenge_404"], TASK, k=2, progress=lambda _, name: told.append(name)
+    )
+    assert [one.name for one in some] == ["averaging", "yours", "yours", "challenge_404"]
+    assert some[0][TASK].per_split == some[2][TASK].per_split
+    assert (len(some[3]), math.isnan(some[3].mean_q)) == (0, True), "one that fails does not lose the others"
+    assert "challenge_404: no score on 1 task: challenge_404 has no file for dataset olinda" in repr(some[3])
+    assert {f"averaging on {TASK}", f"yours on {TASK}"} == set(told)
+    for wrong, more in (([], {}), (["averaging", "pcaa"], {}), (["averaging"], {"name": "mine"})):
+        with pytest.raises(NeucoError, match="an empty list|no method 'pcaa'|name is for one source"):
+            evaluate(wrong, TASK, **more)
+
+
+def test_missing_values_and_samples_are_told(frame: pd.DataFrame, tmp_path: Path) -> None:
+    gaps = frame.copy()
+    gaps.iloc[0, 0] = np.nan
+    gaps.iloc[:-7].to_csv(tmp_path / "gaps.csv")
+    with pytest.warns(UserWarning, match="gaps") as caught:
+        evaluated = evaluate(tmp_path / "gaps.csv", SUITE, k=2)
+    expected = [
+        "gaps.csv: 1 value missing or not a number, counted as 0",
+        f"gaps.csv lacks 7 of {len(frame)} labelled samples of {TASK}, olinda_elevation_std and 1 more",
+    ]
+    assert [str(item.message) for item in caught] == expected
+    assert {item.filename for item in caught} == {__file__}, "the line that called evaluate"
+    assert list(evaluated.notes[1:]) == expected
+
+
+def test_a_notebook_shows_the_figure(results: Results) -> None:
+    """IPython knows how to show a figure of pyplot; of any other object it asks for this."""
+    assert results.plot()._repr_png_().startswith(b"\x89PNG")  # type: ignore[attr-defined]
 
 
 def test_the_results(results: Results, averaging: Embeddings, tmp_path: Path) -> None:
