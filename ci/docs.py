@@ -49,7 +49,8 @@ BOARDS = "leaderboard/index.html"  # where `make docs` and the workflow `pages` 
 def places(root: Path) -> dict[str, str]:
     """By path in the tree: where a file is on the site."""
     cards = sorted(path.relative_to(root).as_posix() for path in root.glob("neuco_*/*/README.md"))
-    pages = {path.relative_to(root).as_posix(): path.name for path in sorted((root / "docs").glob("*.*"))}
+    docs = root / "docs"
+    pages = {path.relative_to(root).as_posix(): path.relative_to(docs).as_posix() for path in sorted(docs.rglob("*.*"))}
     named = {card: f"{match[1]}/{match[2]}.md" for card in cards if (match := CARDS.fullmatch(card))}
     return {**TOP, **pages, **named, **ASSETS}
 
