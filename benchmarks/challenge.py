@@ -23,7 +23,7 @@ from neuco_extensions.challenge.seal import seal
 from neuco_extensions.challenge.setup import add_team
 from neuco_extensions.challenge.workers import evaluate_waiting, start_engine
 
-# Labels by task, as docs/tasks.md has them.
+# Labels by task, as docs/ref/tasks.md has them.
 SIZES = {
     "biomass_mean": 2415,
     "biomass_std": 2415,

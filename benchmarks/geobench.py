@@ -7,7 +7,7 @@ divided by 10. ``worst`` is the backbone whose interval holds least often. ``ran
 backbone's rank holds the rank of its expected score among the others, and how many ranks are in it.
 
 Before that: the published ± and our standard error, on average over the backbones, and by how many errors of a mean of
-100 resamples the published score is off at most. It is the table of docs/geobench.md.
+100 resamples the published score is off at most. It is the table of docs/howto/geobench.md.
 """
 
 from __future__ import annotations

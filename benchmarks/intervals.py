@@ -5,7 +5,7 @@ labels of a kind are drawn from linear worlds, eight embeddings of them are prob
 splits with a tenth for testing, and it is counted how often the intervals hold the truth: of the mean score, as a
 board has it, without what training adds to F1 and the metric's ends, and without any correction; of differences
 between methods, of Q, and of the final rank. The truth is the average over four times as many other data sets of the
-same world. It prints the table of docs/leaderboard.md.
+same world. It prints the table of docs/why/ranking.md.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What an adaptive attacker gains from a challenge's answers: ``python benchmarks/ladder.py [--out docs/ladder.svg]``.
+"""What an adaptive attacker gains from answers: ``python benchmarks/ladder.py [--out docs/why/ladder.svg]``.
 
 A team has honest embeddings and puts one more column beside them, of random numbers at first. It never sees a label,
 only the mean Q that is returned. It moves the column, in one of these ways:

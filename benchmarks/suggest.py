@@ -5,8 +5,8 @@ A board on which every method has a score on every task is run again, a few resu
 rank over tasks, and Kendall's τ with the ranking of the whole board says how well they agree. The third curve is what
 chance gives without predictions: by the mean rank over what has been run.
 
-All begin with the same results, by chance: at least two of each method, and of each task. ``--figure docs/suggest.svg``
-draws the curves; a line is the mean of all starts, and its band holds 80 % of them.
+All begin with the same results, by chance: at least two of each method, and of each task. ``--figure
+docs/howto/suggest.svg`` draws the curves; a line is the mean of all starts, and its band holds 80 % of them.
 """
 
 from __future__ import annotations

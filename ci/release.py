@@ -19,7 +19,7 @@ def the_wheel(dist: Path) -> Path:
         raise DataError("not one wheel", where=dist, expected="exactly one", got=got, hint="Run `python -m build`")
     size = wheels[0].stat().st_size
     if size >= LARGEST:
-        hint = "`unzip -lv` shows the largest files in it. If it is the records, publish them (docs/results.md)"
+        hint = "`unzip -lv` shows the largest files in it. If it is the records, publish them (docs/ref/records.md)"
         raise DataError("the wheel is too large", where=wheels[0], expected=f"< {LARGEST:,} bytes", got=size, hint=hint)
     return wheels[0]
 
@@ -46,7 +46,9 @@ def check(dist: Path, repo: Path, tag: str) -> str:
         if re.search(r"\bPLACEHOLDER\b", (repo / name).read_text(encoding="utf-8")):
             wrong.append(f"{name} still has a PLACEHOLDER")
     if wrong:
-        raise DataError(f"{tag} cannot be released: {'; '.join(wrong)}", where=repo, hint="See docs/maintaining.md")
+        raise DataError(
+            f"{tag} cannot be released: {'; '.join(wrong)}", where=repo, hint="See docs/maintain/maintaining.md"
+        )
     return notes
 
 

@@ -55,8 +55,11 @@ class Standing:
     places: tuple[FileRank, ...]
     notes: tuple[str, ...]
 
+    def __str__(self) -> str:
+        return "\n".join(place.sentence for place in self.places)
+
     def __repr__(self) -> str:
-        return f"Standing({one_line(' '.join(place.sentence for place in self.places), LONGEST_REPR)})"
+        return f"Standing({one_line(str(self), LONGEST_REPR)})"
 
 
 def rank_on(

@@ -220,7 +220,7 @@ def read_suite(path: Path) -> Suite:
     except (ValueError, TypeError, OSError, RecursionError, MemoryError, NeucoError) as error:
         # One bad file must harm no other suite, so it has one kind of error, however it is bad.
         reason = error.what if isinstance(error, DataError) else error
-        raise SpecError(f"not a suite: {reason}", where=path, hint="See docs/plugins.md") from error
+        raise SpecError(f"not a suite: {reason}", where=path, hint="See docs/howto/package.md") from error
     if path.stem != suite.id:
         raise SpecError("a suite's id is its file's name", where=path, expected=repr(path.stem), got=repr(suite.id))
     if suite.living or suite.id.startswith(LIVING):

@@ -110,7 +110,7 @@ def _encoder(what: Any, name: str) -> Method:
     """A method made for one call; nothing of it is cached, since nobody knows when its code changes."""
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(what, torch.nn.Module):
-        hint = "Write evaluate(lambda batch: model(torch.tensor(batch.values…)).numpy(), on); see docs/encoders.md"
+        hint = "Call it inside a function of a batch, as docs/your-model.md does"
         raise UsageError("a network does not know bands and seasons", expected="a function of a CubeBatch", hint=hint)
     encoder = what if hasattr(what, "encode") else SimpleNamespace(encode=what)
     return Method(id=method_id(Path(name)), title=name, encoder=what if isinstance(what, type) else lambda: encoder)

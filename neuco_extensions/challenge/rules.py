@@ -262,7 +262,7 @@ def load_challenge(folder: str | Path) -> Challenge:
     except msgspec.ValidationError as error:
         raise _explained(error, values, path) from error
     if faults := list(_faults(challenge)):
-        raise SpecError("; ".join(faults), where=path, hint="See docs/challenge.md")
+        raise SpecError("; ".join(faults), where=path, hint="See docs/howto/challenge/host.md")
     return challenge
 
 
@@ -289,7 +289,7 @@ def _explained(error: msgspec.ValidationError, values: Mapping[str, Any], path: 
     elif field in ("start", "end"):
         expected = "a time with its zone, such as 2025-01-10T12:00:00Z"
     where = f"{path}, {field_path}" if field_path else path
-    return SpecError(message, where=where, expected=expected, hint=f"{advice}See docs/challenge.md")
+    return SpecError(message, where=where, expected=expected, hint=f"{advice}See docs/howto/challenge/host.md")
 
 
 def _message_and_path(error: msgspec.ValidationError) -> tuple[str, str]:

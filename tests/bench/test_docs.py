@@ -48,7 +48,7 @@ def test_commands_print_what_the_page_shows(tmp_path: Path, monkeypatch: pytest.
     copy_registry(tmp_path / "registry")
     monkeypatch.setenv("NEUCO_REGISTRY", str(tmp_path / "registry"))
     compared = 0
-    for step in console.steps((DOCS / "scoring.md").read_text(encoding="utf-8")):
+    for step in console.steps((DOCS / "howto/score.md").read_text(encoding="utf-8")):
         done = console.run(step, tmp_path, {"HOME": str(tmp_path)})
         assert done.returncode == 0, f"{step.command}:\n{done.stdout}"
         shown = tuple(NUMBER.sub("#", line) for line in step.expected)
@@ -59,7 +59,7 @@ def test_commands_print_what_the_page_shows(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_every_key_option_and_default_of_bench_is_explained() -> None:
-    text = (DOCS / "bench.md").read_text(encoding="utf-8")
+    text = (DOCS / "howto/from-neuco-bench.md").read_text(encoding="utf-8")
     for key in (*KEYS, *SearchSpace.__struct_fields__):
         assert f"`{key}`" in text, key
     for option in bench.params:
@@ -72,7 +72,7 @@ def test_every_key_option_and_default_of_bench_is_explained() -> None:
 
 def test_every_corner_has_its_test() -> None:
     """Each row of the table names a test that is there."""
-    text = (DOCS / "bench.md").read_text(encoding="utf-8").partition("## What is different")[2]
+    text = (DOCS / "howto/from-neuco-bench.md").read_text(encoding="utf-8").partition("## What is different")[2]
     rows = [line for line in text.splitlines() if line.startswith("|")][2:]
     corners = [row for row in rows if not re.fullmatch(r"\| \*\*.*\*\*(?: \|)+(?: \|)*", row)]
     tests = "".join(path.read_text() for path in Path(__file__).parent.glob("test_*.py"))
@@ -85,7 +85,7 @@ def test_every_corner_has_its_test() -> None:
 
 
 def test_the_tolerances_are_those_of_the_tests() -> None:
-    text = (DOCS / "bench.md").read_text(encoding="utf-8")
+    text = (DOCS / "howto/from-neuco-bench.md").read_text(encoding="utf-8")
     rows = re.findall(r"\| `pytest (tests/bench/\w+\.py)` \| (\S+) .*? \| (\S+?),?(?: or (\S+))? ?%? \|", text)
     assert [row[0] for row in rows] == ["tests/bench/test_parity.py", "tests/bench/test_shared.py"]
     parity = (DOCS.parent / "tests/scoring/parity.py").read_text()  # whose numbers and tolerances both levels share

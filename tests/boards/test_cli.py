@@ -201,7 +201,7 @@ def test_the_documentation_names_commands_and_options_that_exist(root: Path) -> 
     from neuco_core.cli.leaderboard import leaderboard
     from neuco_core.plugins.catalog import load_board
 
-    text = (root / "docs/leaderboard.md").read_text(encoding="utf-8")
+    text = (root / "docs/why/ranking.md").read_text(encoding="utf-8")
     named = set(re.findall(r"neuco leaderboard (\w+)", text))
     assert named == set(leaderboard.commands)
     options = {name for command in leaderboard.commands.values() for p in command.params for name in p.opts}
@@ -216,7 +216,7 @@ def test_the_documentation_names_the_columns_of_the_csv(root: Path) -> None:
     from tests.boards.helpers import board_of, cells_of, simulate
 
     header = grid(board_of(cells_of(simulate(np.random.default_rng(1), 3, 1)[1]))).plain[0]
-    text = (root / "docs/formats.md").read_text(encoding="utf-8").split("## Boards as CSV")[1]
+    text = (root / "docs/ref/formats.md").read_text(encoding="utf-8").split("## Boards as CSV")[1]
     rows = [line.split("|")[1] for line in text.splitlines() if line.startswith("| `")]
     assert tuple(re.findall(r"`(\w+)`", " ".join(rows))) == header[:-1]
 

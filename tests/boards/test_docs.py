@@ -1,4 +1,4 @@
-"""Numbers and claims of docs/leaderboard.md. What a benchmark printed has its command beside it; the rest is here."""
+"""Numbers and claims of docs/why/ranking.md. What a benchmark printed has its command beside it; the rest is here."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ BETWEEN = re.compile(r"(\d+\.\d) %")
 
 @pytest.fixture(scope="module")
 def text(root: Path) -> str:
-    return (root / "docs/leaderboard.md").read_text(encoding="utf-8")
+    return (root / "docs/why/ranking.md").read_text(encoding="utf-8")
 
 
 def says(text: str, words: str) -> bool:

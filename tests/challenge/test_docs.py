@@ -41,7 +41,7 @@ def page(name: str) -> str:
 def test_every_command_prints_what_the_pages_show(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(DOCS.parent))
     settings = {"HOME": str(tmp_path / "home"), "COLUMNS": "200", "OMP_NUM_THREADS": "1"}
-    text = page("challenge.md")
+    text = page("howto/challenge/host.md")
     failures = console.play(text, tmp_path, settings, {})
     assert not failures, "\n\n".join(failures)
     run = [step.command for step in console.steps(text)]
@@ -54,7 +54,7 @@ def test_every_command_prints_what_the_pages_show(tmp_path: Path, monkeypatch: p
     write_embeddings(make_embeddings(averaged.ids, averaged.values[:, :256]), tmp_path / "mine.npz")
     write_embeddings(make_embeddings(averaged.ids[1:], averaged.values[1:]), tmp_path / "short.npz")
     monkeypatch.chdir(tmp_path)
-    failures = console.play(page("challenge-teams.md"), tmp_path, settings, {})
+    failures = console.play(page("howto/challenge/teams.md"), tmp_path, settings, {})
     assert not failures, "\n\n".join(failures)
 
 
@@ -98,7 +98,7 @@ def test_the_page_about_evalai_does_what_it_says(tmp_path: Path) -> None:
     rules = tmp_path / "ours" / "challenge.toml"
     with EvalAI(visibility=60.0) as server:
         settings = {"EVALAI_TOKEN": TOKEN, "EVALAI_SERVER": server.url}
-        for step in console.steps(page("challenge-platforms.md")):
+        for step in console.steps(page("howto/challenge/platforms.md")):
             if " seal " in step.command:  # nobody wants to wait for a whole minute here
                 rules.write_text(rules.read_text().replace("tick = 60", "tick = 3"))
             if " worker " in step.command:
@@ -117,7 +117,7 @@ def test_the_page_about_the_server_does_what_it_says(tmp_path: Path, monkeypatch
     monkeypatch.chdir(tmp_path)
     token, address = "", ""
     with ExitStack() as stack:
-        for step in console.steps(page("challenge-server.md")):
+        for step in console.steps(page("howto/challenge/server.md")):
             if step.python:
                 exec(compile(step.command, "page", "exec"), {})
                 continue
@@ -144,13 +144,13 @@ def test_the_page_about_the_server_does_what_it_says(tmp_path: Path, monkeypatch
 
 def test_the_ways_to_send_a_file_are_those_of_the_server() -> None:
     """They are run on the server's page."""
-    commands = [line for line in page("challenge-teams.md").splitlines() if line.startswith("curl ")]
+    commands = [line for line in page("howto/challenge/teams.md").splitlines() if line.startswith("curl ")]
     assert commands
-    assert all(f"$ {line}\n" in page("challenge-server.md") for line in commands)
+    assert all(f"$ {line}\n" in page("howto/challenge/server.md") for line in commands)
 
 
 def test_every_field_of_the_rules_is_explained() -> None:
-    text = page("challenge.md")
+    text = page("howto/challenge/host.md")
     for name in (*Phase.__struct_fields__, *(f"limits.{field}" for field in ChallengeLimits.__struct_fields__)):
         assert f"`{name}`" in text, name
     assert all(f"`{name}`" in text for name in TaskRule.__struct_fields__)
@@ -170,5 +170,5 @@ def test_the_limits_of_the_server_are_those_of_the_code() -> None:
         f"{LARGEST_HEADERS:,} bytes",
         f"uploads get {GOODBYE} s to end",
     ):
-        assert words in re.sub(r"\s+", " ", page("challenge-server.md")), words
+        assert words in re.sub(r"\s+", " ", page("howto/challenge/server.md")), words
     assert LEFT_OVER == 3600  # an hour

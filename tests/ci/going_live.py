@@ -1,4 +1,4 @@
-"""The whole project as whoever hosts it would have it: the tree, with what docs/maintaining.md asks to fill in."""
+"""The whole project as its host has it: the tree, with what docs/maintain/maintaining.md asks to fill in."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Somebody's own images: from folders to a green pull request. ``docs/datasets.md`` has what the commands say."""
+"""Somebody's own images: from folders to a green pull request. ``docs/howto/add-dataset.md`` shows the commands."""
 
 from __future__ import annotations
 

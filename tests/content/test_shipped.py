@@ -73,7 +73,7 @@ def test_every_plugin_is_in_a_table_with_a_card_that_is_there() -> None:
     for spec in (*in_tree(list_datasets()), *in_tree(list_tasks()), *in_tree(list_methods())):
         assert f"[`{spec.id}`](" in text
     for plugin in PLUGINS:
-        assert f"](../{plugin.parent.name}/{plugin.name}/README.md)" in text
+        assert f"](../../{plugin.parent.name}/{plugin.name}/README.md)" in text
 
 
 def test_every_folder_gives_methods_named_after_it() -> None:

@@ -1,4 +1,4 @@
-"""docs/geobench.md does what it says: its commands are run, and its figures are those of the code."""
+"""docs/howto/geobench.md does what it says: its commands are run, and its figures are those of the code."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.geobench.parts import spoiled, write
 
 @pytest.fixture(scope="module")
 def text(root: Path) -> str:
-    return (root / "docs/geobench.md").read_text(encoding="utf-8")
+    return (root / "docs/howto/geobench.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.slow

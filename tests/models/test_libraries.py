@@ -1,4 +1,4 @@
-"""TerraTorch, timm and Hugging Face: random weights through the adapters, and the examples of docs/encoders.md."""
+"""TerraTorch, timm and Hugging Face: random weights through the adapters, and what docs/howto/add-method.md shows."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def test_models_of_hugging_face(kind: str, tmp_path: Path) -> None:
         huggingface_network(config, weights)
 
 
-PAGE = Path(__file__).parents[2] / "docs" / "encoders.md"
+PAGE = Path(__file__).parents[2] / "docs" / "howto" / "add-method.md"
 
 
 def test_the_examples_of_the_page_encode(checkpoint: Path) -> None:

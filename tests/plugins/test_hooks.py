@@ -1,4 +1,4 @@
-"""The plugin manual is true: its examples are installed and used, and docs/plugins.md says what hookspecs.py says."""
+"""The plugin manual is true: its examples are installed and used, and docs/howto/package.md fits hookspecs.py."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def test_the_manual_is_short() -> None:
 
 @pytest.mark.parametrize("hook", HOOKS)
 def test_the_documentation_shows_every_hook_with_its_example(hook: str, root: Path) -> None:
-    text = (root / "docs" / "plugins.md").read_text()
+    text = (root / "docs/howto/package.md").read_text()
     sentence = (inspect.getdoc(HOOKS[hook]) or "").splitlines()[0]
     assert f"### `{hook}()`\n\n{sentence}" in text
     assert example(hook) in text

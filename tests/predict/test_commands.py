@@ -128,7 +128,7 @@ def test_one_import_is_enough_and_brings_nothing_before_it_is_used() -> None:
 
 @pytest.mark.slow
 def test_the_page_does_what_it_says(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = (root / "docs/predict.md").read_text(encoding="utf-8")
+    text = (root / "docs/howto/predict.md").read_text(encoding="utf-8")
     run = [step.command for step in console.steps(text)]
     assert [name for name in predict.commands if not any(f"predict {name}" in line for line in run)] == []
     own_settings(tmp_path, monkeypatch)

@@ -104,7 +104,7 @@ def test_the_core_names_no_extension(root: Path) -> None:
 
 
 def test_the_files_that_the_architecture_names_are_there(root: Path) -> None:
-    page = (root / "docs/architecture.md").read_text(encoding="utf-8")
+    page = (root / "docs/maintain/architecture.md").read_text(encoding="utf-8")
     named = set(re.findall(r"`([\w/]+(?:/[\w.]*|\.py|\.html))`", page))
     folders = [root, root / "neuco_core", root / "neuco_core/scoring"]  # of one step the page names only the last part
     assert len(named) > 30

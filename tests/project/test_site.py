@@ -56,7 +56,7 @@ def test_every_page_and_every_card_is_on_the_site(site: Path, root: Path) -> Non
     built = {path.relative_to(site).as_posix() for path in site.rglob("*.html")}
     wanted = {target.replace(".md", ".html") for target in places(root).values() if target.endswith(".md")}
     assert wanted == built - {"404.html"}
-    assert {"index.html", "maintaining.html", "tasks/olinda.html", "methods/mosaiks.html"} <= wanted
+    assert {"index.html", "maintain/maintaining.html", "tasks/olinda.html", "methods/mosaiks.html"} <= wanted
 
 
 def test_every_link_leads_to_a_page_and_to_a_name_on_it(site: Path, pages: dict[Path, Page]) -> None:
@@ -99,10 +99,10 @@ def test_make_docs_puts_the_boards_where_the_menu_leads(root: Path) -> None:
 @pytest.mark.parametrize(
     ("link", "page", "there"),
     [
-        ("docs/ci.md#the-sandbox", "README.md", "ci.md#the-sandbox"),
-        ("../README.md", "docs/ci.md", "index.md"),
-        ("../../docs/data.md", "neuco_tasks/olinda/README.md", "../data.md"),
-        ("../neuco_tasks/olinda/README.md", "docs/tasks.md", "tasks/olinda.md"),
+        ("docs/maintain/ci.md#the-sandbox", "README.md", "maintain/ci.md#the-sandbox"),
+        ("../../README.md", "docs/maintain/ci.md", "../index.md"),
+        ("../../docs/howto/data.md", "neuco_tasks/olinda/README.md", "../howto/data.md"),
+        ("../../neuco_tasks/olinda/README.md", "docs/ref/tasks.md", "../tasks/olinda.md"),
         ("https://example.org/x", "README.md", "https://example.org/x"),
         ("#here", "README.md", "#here"),
         ("Makefile", "README.md", None),
@@ -114,7 +114,7 @@ def test_links_follow_their_pages(link: str, page: str, there: str | None, root:
 
 def test_a_file_that_is_not_on_the_site_is_linked_once_the_repository_is_known(root: Path) -> None:
     code = "https://example.org/neuco/blob/main"
-    assert moved("../Makefile", "docs/ci.md", places(root), root, code) == f"{code}/Makefile"
+    assert moved("../../Makefile", "docs/maintain/ci.md", places(root), root, code) == f"{code}/Makefile"
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_a_file_that_is_not_on_the_site_is_linked_once_the_repository_is_known(r
 )
 def test_other_links_end_the_build(link: str, root: Path) -> None:
     with pytest.raises(PluginError, match="leads nowhere"):
-        moved(link, "docs/ci.md", places(root), root)
+        moved(link, "docs/maintain/ci.md", places(root), root)
 
 
 @pytest.mark.parametrize("text", ["[x][y]\n\n[y]: javascript:alert(1)", "![x](https://example.org/count.png)"])
@@ -152,5 +152,5 @@ def test_markup_in_a_card_is_shown_and_not_used(root: Path) -> None:
 
 def convert(text: str, root: Path) -> str:
     links = Links()
-    links.page, links.root, links.where, links.code = "docs/ci.md", root, places(root), ""
+    links.page, links.root, links.where, links.code = "docs/maintain/ci.md", root, places(root), ""
     return Markdown(extensions=[Plain(links)]).convert(text)

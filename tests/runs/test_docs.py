@@ -1,4 +1,4 @@
-"""docs/results.md: every command in it is run, and its tables say what the code says."""
+"""docs/ref/records.md: every command in it is run, and its tables say what the code says."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests import console
 
 @pytest.fixture
 def text(root: Path) -> str:
-    return (root / "docs" / "results.md").read_text(encoding="utf-8")
+    return (root / "docs/ref/records.md").read_text(encoding="utf-8")
 
 
 def test_every_command_does_what_the_document_shows(text: str, tmp_path: Path, root: Path) -> None:

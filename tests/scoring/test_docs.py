@@ -1,4 +1,4 @@
-"""What docs/protocols.md says, done."""
+"""What docs/ref/protocols.md says, done."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ def test_the_first_example(
     write_embeddings(make_embeddings(ids, values), tmp_path / "mine.csv")
     monkeypatch.chdir(tmp_path)
     code = re.findall(
-        r"```python\n(from neuco_core import load_task.*?)```", (root / "docs/protocols.md").read_text(), re.S
+        r"```python\n(from neuco_core import load_task.*?)```", (root / "docs/ref/protocols.md").read_text(), re.S
     )
-    exec(compile(code[0], "docs/protocols.md", "exec"), {})
+    exec(compile(code[0], "docs/ref/protocols.md", "exec"), {})
     mean, std, q = map(float, capsys.readouterr().out.split())
     assert mean < 0.1  # noise tells nothing
     assert q == pytest.approx(100 * 0.02 * mean / (std + 0.02))
 
 
 def test_every_protocol_and_every_named_variant_is_documented(root: Path) -> None:
-    text = (root / "docs/protocols.md").read_text()
+    text = (root / "docs/ref/protocols.md").read_text()
     for name in PROTOCOLS:
         assert f"`{name}`" in text
     for variant in re.findall(r"`((?:neuco|ridge|mlp|svm)[a-z0-9-]*\+[^`]*)`", text):
@@ -44,10 +44,10 @@ def test_every_protocol_and_every_named_variant_is_documented(root: Path) -> Non
 
 def test_the_wild_label(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """It prints what the comment behind it says; and by NeuCo-Bench's thresholds it was as the page tells."""
-    text = (root / "docs/protocols.md").read_text()
+    text = (root / "docs/ref/protocols.md").read_text()
     (code,) = re.findall(r"```python\n(import numpy as np\n.*?)```", text, re.S)
     names: dict[str, Any] = {}
-    exec(compile(code, "docs/protocols.md", "exec"), names)
+    exec(compile(code, "docs/ref/protocols.md", "exec"), names)
     assert capsys.readouterr().out.strip() == code.rsplit("# ", 1)[1].strip()
     x, y, kept = names["x"].astype(np.float64), names["y"], []
     for train, test in shuffle(300, load_protocol("ridge")):
@@ -67,7 +67,7 @@ def test_the_wild_label(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.fixture
 def text(root: Path) -> str:
-    return " ".join((root / "docs/protocols.md").read_text().split())
+    return " ".join((root / "docs/ref/protocols.md").read_text().split())
 
 
 def test_the_sizes_of_the_networks(text: str) -> None:

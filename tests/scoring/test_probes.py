@@ -214,7 +214,7 @@ def test_several_outputs_have_settings_of_their_own() -> None:
 
 
 def test_ridge_is_not_the_best_linear_model_there_is() -> None:
-    """As docs/protocols.md says: leave-one-out is better on some splits and worse on others."""
+    """As docs/ref/protocols.md says: leave-one-out is better on some splits and worse on others."""
     protocol = load_protocol("ridge+k=6")
     embeddings, signal = problem(200, 20, noise=1.0)
     labels = label(signal[:, 0])

@@ -78,7 +78,7 @@ def parameters(protocol: Protocol, **defaults: Any) -> dict[str, Any]:
         if name not in defaults:
             known = ", ".join(sorted(defaults)) or "no parameters"
             what = f"neither the protocol nor its probe {protocol.probe!r} has {name!r}"
-            hint = "Fields of a protocol are k, seed, test_size, splitter, epochs, lr and others: see docs/protocols.md"
+            hint = "A protocol has fields such as k, seed, test_size, splitter and lr: see docs/ref/protocols.md"
             raise UsageError(what, where=protocol.name, expected=known, hint=hint)
         if type(value) is not type(defaults[name]) and not (isinstance(defaults[name], float) and type(value) is int):
             expected = f"{type(defaults[name]).__name__}, as in {name}={defaults[name]}"
