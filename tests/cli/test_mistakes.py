@@ -74,7 +74,7 @@ MISTAKES = {
     # Protocols that no cell could be scored by.
     "score --method averaging --suite olinda --protocol ridge+foo=3": (
         2,
-        "ridge+foo=3: neither the protocol nor its probe 'ridge' has 'foo'; … Fields of a protocol are k, seed",
+        "ridge+foo=3: neither the protocol nor its probe 'ridge' has 'foo'; … A protocol has fields such as k, seed",
     ),
     "score --method averaging --suite olinda --protocol mlp-1+depth=3": (2, "has 'depth'; expected layers, width"),
     "score --method averaging --suite olinda --protocol ridge+probe=rigde": (

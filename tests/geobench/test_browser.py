@@ -31,11 +31,16 @@ def board_site(tmp_path_factory: pytest.TempPathFactory, committed_registry: Pat
     info["New model info"] = [
         {"model_display_name": "Harmless", "model_size": "7M", "unique_backbone_key": "evil_net"},
     ]
-    info["Paper Link"] = "javascript:alert(3)"
-    info["License"] = '"><img src=x onerror=alert(4)>'
-    mine = from_folder(write(folder / "in", rows, info), "mine", title=EVIL, source="javascript:alert(5)")
-    # Such a name is refused at the gate; the page must not rely on that.
-    named = structs.replace(mine.about, models={"evil_net": Model(EVIL, "7M")})
+    mine = from_folder(write(folder / "in", rows, info), "mine")
+    # Such texts are refused at the gate; the page must not rely on that.
+    named = structs.replace(
+        mine.about,
+        title=EVIL,
+        source="javascript:alert(5)",
+        paper="javascript:alert(3)",
+        license='"><img src=x onerror=alert(4)>',
+        models={"evil_net": Model(EVIL, "7M")},
+    )
     published = board_of(committed_registry, replace(mine, about=named))
     quick = structs.replace(published, options={**published.options, "replicates": 200})
     write_site([from_published(quick)], folder / "out")

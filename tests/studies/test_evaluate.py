@@ -116,7 +116,7 @@ def test_a_list_of_sources_gives_a_list_of_results(averaging: Embeddings) -> Non
     assert "challenge_404: no score on 1 task: challenge_404 has no file for dataset olinda" in repr(some[3])
     assert {f"averaging on {TASK}", f"yours on {TASK}"} == set(told)
     for wrong, more in (([], {}), (["averaging", "pcaa"], {}), (["averaging"], {"name": "mine"})):
-        with pytest.raises(NeucoError, match="an empty list|no method 'pcaa'|name is for one source"):
+        with pytest.raises(NeucoError, match=r"an empty list|no method 'pcaa'|name is for one source"):
             evaluate(wrong, TASK, **more)
 
 
@@ -212,7 +212,7 @@ def test_a_mean_that_few_splits_rule_says_so() -> None:
             TASK,
             {"splits": 5},
             UsageError,
-            "has 'splits'; expected no parameters. Fields of a protocol are k",
+            "has 'splits'; expected no parameters. A protocol has fields such as k",
         ),
         (
             "averagin",
