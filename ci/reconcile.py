@@ -23,16 +23,17 @@ from ci.plugin_sandbox import PluginData, PluginSandbox
 from ci.sandbox import Limits
 from ci.score import Material, check_and_score, find_cells, where_all_is_data
 from ci.stub_tree import SPECS
-from neuco_core.boards.store import board_path, read_board
+from neuco_core.boards.model import Board
+from neuco_core.boards.store import lost_methods, read_board, would_lose
 from neuco_core.contract.contract import Finding, Status
 from neuco_core.errors import DataError
 from neuco_core.files import write_atomic
 from neuco_core.plugins.discovery import alike, inside
-from neuco_core.records.model import Key, Record
+from neuco_core.records.model import Record
 from neuco_core.records.store import read_all, write_records
 from neuco_core.runs.verify import compare
 from neuco_core.specs import Suite
-from neuco_core.text import counted, join_names
+from neuco_core.text import counted
 
 MESSAGE = "Update the registry: records, boards, catalogue"
 BATCH = 100  # cells whose records are written together: as many are lost at most if a run is killed
@@ -75,8 +76,7 @@ class Reconciling:
         self.loud += refused
         planned, _ = self._where_all_is_data("plan", {"retry": retry})
         self._score(planned, most)
-        aside = {item.record.key for item in lost if item.noun == "task"}
-        self._boards(aside | {record.key for record in self.withdrawn}, site)
+        self._boards(site)
         self.write(self.registry)
         gone = f", {counted(len(self.withdrawn), 'record')} withdrawn" if self.withdrawn else ""
         self.lines.append(f"{counted(len(self.records), 'record')} written{gone}")
@@ -93,12 +93,10 @@ class Reconciling:
             if not path.is_file() or path.read_bytes() != content:
                 write_atomic(path, content)
 
-    def _where_all_is_data(
-        self, command: str, job: Mapping[str, Any], aside: Collection[Key] = ()
-    ) -> tuple[dict[str, Any], Path]:
+    def _where_all_is_data(self, command: str, job: Mapping[str, Any]) -> tuple[dict[str, Any], Path]:
         """Run a command of ``ci.evaluate`` on the registry as it is now."""
         whole = ("registry",)
-        return where_all_is_data(self.boxes, self.plugins, command, job, registry=whole, aside=aside, limits=BOARDS)
+        return where_all_is_data(self.boxes, self.plugins, command, job, registry=whole, limits=BOARDS)
 
     def _score(self, planned: Mapping[str, Any], most: int) -> None:
         states = Counter(state for *_, state in planned["cells"])
@@ -125,18 +123,18 @@ class Reconciling:
         reasons = Counter(planned["skipped"]) + Counter(material.missing.values())
         self.lines += [f"{counted(count, 'cell')} not scored here: {why[:1000]}" for why, count in reasons.items()]
 
-    def _boards(self, aside: Collection[Key], site: Path | None) -> None:
+    def _boards(self, site: Path | None) -> None:
         """The boards that came out of a sandbox; one that would lose a method stays as it is.
 
         When a new version of the scorer makes every record outdated, the old board is true of what it names, and an
-        empty one says nothing. Where boards are made, a record of an unknown task is an error: it is set ``aside``.
+        empty one says nothing. What is withdrawn is of an id that nobody registers, so that no board counts it.
         """
-        result, out = self._where_all_is_data("boards", {"site": site is not None}, aside)
+        result, out = self._where_all_is_data("boards", {"site": site is not None})
         self.lines += result["lines"]
         for path in sorted((out / "registry" / "leaderboards").glob("*.json")):
-            lost = lost_methods(out / "registry", self.registry, path.stem, self.withdraw)
+            lost = lost_methods(self.registry, made_board(path), self.withdraw)
             if lost:
-                reason = f"it would lose {join_names(lost)}; score them again, or withdraw them"
+                reason = f"{would_lose(lost)}; score again, or withdraw"
                 self.lines.append(f"board {path.stem} stays as it was: {reason}")
             else:
                 self.files[f"leaderboards/{path.name}"] = path.read_bytes()
@@ -195,15 +193,12 @@ def withdrawable(
     return list(gone.values()), list(refused)
 
 
-def lost_methods(made: Path, registry: Path, suite: str, allowed: Collection[str] = ()) -> list[str]:
-    """The methods that a suite's board would lose if the one in ``made`` took its place."""
-    board = read_board(board_path(made, suite))
-    if board.about.id != suite:
-        raise DataError(f"what was made for suite {suite!r} is the board of {board.about.id!r}")
-    if not board_path(registry, suite).is_file():
-        return []
-    kept = {row.method for row in board.rows if row.rank or row.same_as}  # a copy is shown with its method
-    return sorted(set(read_board(board_path(registry, suite)).ranks) - kept - set(allowed))
+def made_board(path: Path) -> Board:
+    """A board that came out of a sandbox: that of the suite which its file is named after."""
+    board = read_board(path)
+    if board.about.id != path.stem:
+        raise DataError(f"what was made for suite {path.stem!r} is the board of {board.about.id!r}")
+    return board
 
 
 def verify(boxes: PluginSandbox, count: int) -> list[Finding]:

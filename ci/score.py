@@ -22,8 +22,8 @@ from neuco_core.contract.contract import FAILED, Finding
 from neuco_core.errors import DataError, NeucoError
 from neuco_core.fetch.transfer import TransientError
 from neuco_core.protocol import DEFAULT_PROTOCOL
-from neuco_core.records.model import Key, Record
-from neuco_core.records.store import parse_record, write_records
+from neuco_core.records.model import Record
+from neuco_core.records.store import parse_record
 from neuco_core.specs import Method, Suite, Task, versioned_id
 from neuco_core.text import counted
 
@@ -174,11 +174,10 @@ def where_all_is_data(
     job: Mapping[str, Any],
     *,
     registry: Sequence[str] = REGISTRY,
-    aside: Collection[Key] = (),
     limits: Limits,
     read: Mapping[str, Path] | None = None,
 ) -> tuple[dict[str, Any], Path]:
-    """Run a command of ``ci.evaluate`` in a tree of stubs, with parts of main's registry but the records ``aside``.
+    """Run a command of ``ci.evaluate`` in a tree of stubs, with parts of main's registry.
 
     Gives what the command gives, and the folder of its files.
     """
@@ -187,8 +186,6 @@ def where_all_is_data(
     for plugin in plugins:
         if not plugin.problem:
             write_stub(tree / plugin.touched.folder, plugin.folder, plugin.rows, plugin.made)
-    if aside:
-        write_records(tree / "registry", [], aside)
     (tree / "job.json").write_text(json.dumps(job), encoding="utf-8")
     limits = boxes.within(limits)
     arguments = ("-m", "ci.evaluate", OUT, command, f"{TREE}/job.json")

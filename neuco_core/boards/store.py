@@ -6,7 +6,9 @@ The edge between files and the pure functions. What boards were before is git's 
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -24,8 +26,8 @@ from neuco_core.files import dump, write_atomic
 from neuco_core.plugins.catalog import Catalog
 from neuco_core.records.fingerprint import Present, stale_records
 from neuco_core.records.model import Key, Record
-from neuco_core.records.store import read_all, records_file, unwritable
-from neuco_core.specs import Suite, Task
+from neuco_core.records.store import read_all, unwritable
+from neuco_core.specs import Method, Suite, Task
 from neuco_core.text import counted, join_names
 
 log = logging.getLogger(__name__)
@@ -70,6 +72,31 @@ def write_board(registry: Path, board: Board) -> list[str]:
     return messages or ["reformatted; no values changed"]
 
 
+def lost_methods(registry: Path, board: Board, drop: Collection[str] = ()) -> dict[str, str]:
+    """The methods with a rank on the stored board that this one would not rank, with the reason; but for those to drop.
+
+    A copy stays: it is shown with its method. A damaged board names nobody, and may be replaced.
+    """
+    stays = {row.method for row in board.rows if row.same_as} | set(drop)
+    with suppress(DataError):
+        listed = changes(stored_board(registry, board.about.id), board)
+        return {item.subject: item.why for item in listed if item.kind == "gone-method" and item.subject not in stays}
+    return {}
+
+
+def would_lose(lost: Mapping[str, str]) -> str:
+    """The methods that a board would lose, and each reason once."""
+    reasons = join_names(list(dict.fromkeys(lost.values())), 2)
+    return f"it would lose {counted(len(lost), 'method')} ({join_names(list(lost))}): {reasons}"
+
+
+def keep_hint(suite: str) -> str:
+    return (
+        f"Score again with `neuco score --all --suite {suite}`, or name the methods that may go: "
+        f"`neuco leaderboard build {suite} --drop METHOD,…`"
+    )
+
+
 def check_board(registry: Path, board: Board) -> None:
     """Refuse a committed board that is not, byte for byte, what the records give."""
     suite = board.about.id
@@ -78,7 +105,8 @@ def check_board(registry: Path, board: Board) -> None:
     if path.read_bytes() != dump(plain(board)):
         messages = [str(change) for change in changes(committed, board)] or ["its formatting differs"]
         what = "; ".join([*messages[:5], "…"] if len(messages) > 5 else messages)
-        hint = f"Run `neuco leaderboard build {suite}` and commit the result"
+        lost = lost_methods(registry, board)
+        hint = keep_hint(suite) if lost else f"Run `neuco leaderboard build {suite}` and commit the result"
         raise DataError(f"the board is not what the records give: {what}", where=path, hint=hint)
 
 
@@ -121,17 +149,15 @@ class Current:
 
 
 def current(registry: Path) -> Current:
-    """Read a registry. A record of a task that is not registered is refused, as is any other bad record."""
+    """Read a registry. A bad record is refused; one of a task or method that is not registered here does not count."""
     catalog = Catalog(registry=registry)
     suites, bad = catalog.survey_suites()
-    for problem in catalog.suite_problems().values():  # its board shows old scores or none: say why
-        log.warning("%s", problem)
-    tasks = {*catalog.all(Task), *(task for suite in suites.values() for task in suite.tasks)}
-    records = list(read_all(registry))
-    for record in records:
-        if record.task not in tasks:
-            where = records_file(registry, record.key[0])
-            raise DataError(f"a record of the unknown task {record.task!r}", where=where, hint="See `neuco tasks`")
+    for sentence in catalog.suite_warnings():  # its board shows old scores or none: say why
+        log.warning("%s", sentence)
+    records, unregistered = split_registered(read_all(registry), catalog)
+    if unregistered:
+        left, names = sum(unregistered.values()), join_names([*unregistered], 3)
+        log.warning("%s left out, not registered here: %s. `neuco doctor` lists all", counted(left, "record"), names)
     present = Present()
     stale = stale_records(records, present)
     not_compared = [present.why_not_compared(record) for record in records if record.ok and record.key not in stale]
@@ -140,3 +166,25 @@ def current(registry: Path) -> Current:
         reasons = join_names(sorted(set(not_compared)), 1)
         log.warning("%s could not be compared here: %s", counted(len(not_compared), "record"), reasons)
     return Current(suites, records, stale, bad)
+
+
+def split_registered(records: Iterable[Record], catalog: Catalog) -> tuple[list[Record], Counter[str]]:
+    """The records whose task and method are registered here; and how many are of another one, by its name and home."""
+    tasks, methods = catalog.all(Task), catalog.all(Method)
+    here, unregistered = [], Counter[str]()
+    for record in records:
+        if record.task not in tasks:
+            unregistered[_with_home(record, "task", record.task)] += 1
+        elif record.registered and record.method not in methods:
+            unregistered[_with_home(record, "method", record.method)] += 1
+        else:
+            here.append(record)
+    return here, unregistered
+
+
+def _with_home(record: Record, noun: str, name: str) -> str:
+    """The name with the package or plugin that it came from, which would bring it back."""
+    origin = record.provenance.get("origin")
+    home = str(origin.get(noun) or "") if isinstance(origin, dict) else ""  # free text, and anybody's
+    kind = "package" if " " in home else "plugin"  # a package is named with its version
+    return f"{noun} {name!r}" + (f" (of {kind} {home})" if home else "")

@@ -13,6 +13,7 @@ import click
 from packaging.requirements import Requirement
 
 from neuco_core import __version__
+from neuco_core.boards.store import split_registered
 from neuco_core.cli import plugin_problems
 from neuco_core.cli.output import echo_rows, json_option
 from neuco_core.env import PACKAGE, layers, registry_dir
@@ -21,7 +22,9 @@ from neuco_core.fetch.cache import cache_dir
 from neuco_core.fetch.fetch import read_pins, shipped_pins, user_pins
 from neuco_core.plugins.catalog import catalog, load_protocol
 from neuco_core.plugins.compiled import is_kept
+from neuco_core.records.store import read_all
 from neuco_core.scoring.warm import compile_all, kernels
+from neuco_core.text import counted
 
 DEVELOPERS = ("ci", "dev", "docs", "release", "test")
 Row = tuple[str, str, str]  # what was looked at, its status, and the detail
@@ -31,8 +34,11 @@ Row = tuple[str, str, str]  # what was looked at, its status, and the detail
 @click.option("--compile", "now", is_flag=True, help="Compile neuco's own kernels now, so that no score waits for it.")
 @json_option
 def doctor(now: bool, as_json: bool) -> None:
-    """Check the installation: versions, extras, folders, pins, plugins, suites. Ends with 5 if a plugin is broken."""
-    rows = [*_environment(), *_kernels(now), *_extras(), *_registered()]
+    """Check the installation: versions, extras, folders, pins, plugins, suites, records.
+
+    Ends with 5 if a plugin is broken.
+    """
+    rows = [*_environment(), *_kernels(now), *_extras(), *_registered(), *_records()]
     names = ("check", "status", "detail")
     echo_rows(as_json, [dict(zip(names, row, strict=True)) for row in rows], names, rows)
     failed = {check for check, status, _ in rows if status == "failed"}
@@ -97,6 +103,18 @@ def _satisfied(need: Requirement) -> bool:
         return need.specifier.contains(metadata.version(need.name), prereleases=True)
     except Exception:  # not installed, or with damaged metadata, which show themselves in many ways
         return False
+
+
+def _records() -> Iterator[Row]:
+    """The records, and those of tasks and methods that are not registered here: no board counts them."""
+    try:
+        here, unregistered = split_registered(read_all(registry_dir()), catalog())
+    except NeucoError as error:
+        yield "records", "failed", str(error)
+        return
+    yield "records", "ok", f"{len(here)} of registered tasks and methods"
+    for name, count in unregistered.items():
+        yield "records", "missing", f"{counted(count, 'record')} of {name}, not registered here: on no board"
 
 
 def _registered() -> Iterator[Row]:

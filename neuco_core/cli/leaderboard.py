@@ -14,9 +14,20 @@ from neuco_core.boards.facts import extra_cells, filled
 from neuco_core.boards.formatting import show as show_value
 from neuco_core.boards.model import Board, Section, plain
 from neuco_core.boards.published import list_published
-from neuco_core.boards.store import board_path, check_board, current, orphans, read_board, stored_board, write_board
+from neuco_core.boards.store import (
+    board_path,
+    check_board,
+    current,
+    keep_hint,
+    lost_methods,
+    orphans,
+    read_board,
+    stored_board,
+    would_lose,
+    write_board,
+)
 from neuco_core.boards.trial_rank import rank_on
-from neuco_core.cli.options import ids_of
+from neuco_core.cli.options import ids_of, split_commas
 from neuco_core.cli.output import clean, echo_json, json_option, say, table, warn_of_suites
 from neuco_core.cli.score_show import describe
 from neuco_core.env import layers, registry_dir
@@ -62,16 +73,38 @@ def _ranked(registry: Path, suite: str) -> int | str | None:
 
 @leaderboard.command()
 @SUITES
-def build(suites: Sequence[str]) -> None:
-    """Build boards from the records and write them to the registry; without SUITE, all of them."""
+@click.option(
+    "--drop", multiple=True, metavar="METHOD", callback=split_commas, help="May leave its boards; repeatable."
+)
+def build(suites: Sequence[str], drop: Sequence[str]) -> None:
+    """Build boards from the records and write them to the registry; without SUITE, all of them.
+
+    A board that would lose a ranked method stays as it is, and the exit code is 4, unless --drop names that method.
+    """
     computed, problems = _computed(suites)
     for suite, board in computed:
+        if lost := lost_methods(registry_dir(), board, drop):
+            click.echo(clean(f"{suite.id}: not written, {would_lose(lost)}"), err=True)
+            _show_versions(suite)
+            problems.append(DataError(f"board {suite.id} would lose methods and stays", hint=keep_hint(suite.id)))
+            continue
         changes_made = write_board(registry_dir(), board)
         click.echo(f"{suite.id}: {'written' if changes_made else 'unchanged'}, {board_path(registry_dir(), suite.id)}")
         for line in changes_made:
             click.echo(f"  {line}")
     if problems:
         raise problems[0]
+
+
+def _show_versions(suite: Suite) -> None:
+    """The lines that register both versions of a task, of which a suite compares one and only the other is there."""
+    for task_id, version in suite.tasks.items():
+        task = catalog().plugins.find("task", task_id)
+        if task is not None and not catalog().plugins.find("task", f"{task_id}@{version}"):
+            click.echo(f"  The suite compares {task_id}@{version}. Register both versions:", err=True)
+            click.echo(f"    first = Task(id={task_id!r}, version={version}, …)  # as it was", err=True)
+            click.echo("    yield first", err=True)
+            click.echo(f"    yield replace(first, version={task.version}, …)  # what changed", err=True)
 
 
 @leaderboard.command()

@@ -75,8 +75,8 @@ def json_text(value: object) -> str:
 
 def warn_of_suites() -> None:
     """Report what is wrong with suites, wherever suites are listed or used; the others work as ever."""
-    for name, error in catalog().suite_problems().items():
-        warn(f"suite {name!r} cannot be used: {error}")
+    for sentence in catalog().suite_warnings():
+        warn(sentence)
 
 
 def warn(message: str) -> None:

@@ -13,7 +13,7 @@ from neuco_core.cli.options import engine_option, ids_of, jobs_option
 from neuco_core.cli.output import clean, echo_json, json_option, table
 from neuco_core.env import available_cores, registry_dir
 from neuco_core.errors import DataError, ScoreError, UnknownIdError
-from neuco_core.plugins.catalog import list_tasks, load_method, load_protocol, load_task, name_of, task_protocol
+from neuco_core.plugins.catalog import load_method, load_protocol, load_task, name_of, task_protocol
 from neuco_core.protocol import Protocol
 from neuco_core.records.model import Record
 from neuco_core.records.store import find_record, read_all, read_method, records_file
@@ -92,11 +92,6 @@ def _records(names: Sequence[str]) -> list[Record]:
         if not cells:
             raise UnknownIdError(f"record of {method} on task", task, {record.task for record in of_method})
         chosen |= {record.key: record for record in cells}
-    registered = {task.id for task in list_tasks()}
-    for record in chosen.values():
-        if record.task not in registered:
-            where = records_file(registry, record.key[0])
-            raise DataError(f"a record of the unknown task {record.task!r}", where=where, hint="See `neuco tasks`")
     return list(chosen.values())
 
 

@@ -188,7 +188,7 @@ class Catalog:
             task = self.plugins.find("task", f"{task_id}@{version}")
             if not isinstance(task, Task):
                 raise PluginError(
-                    f"task {task_id!r} ({newest.origin}) is not the version that suite {suite.id!r} compares",
+                    f"task {task_id!r} ({newest.origin}) is not the version that the suite compares",
                     where=suite.origin,
                     expected=f"version {version}",
                     got=newest.version,
@@ -207,6 +207,17 @@ class Catalog:
             except NeucoError as error:
                 problems[suite.id] = error
         return problems
+
+    def suite_warnings(self) -> list[str]:
+        """What is wrong with suites, each cause once with the suites that cannot be used for it."""
+        by_cause: dict[str, dict[str, NeucoError]] = {}
+        for suite_id, error in self.suite_problems().items():
+            by_cause.setdefault(error.what, {})[suite_id] = error
+        return [
+            f"suite{'s' if len(problems) > 1 else ''} {', '.join(map(repr, problems))} cannot be used: {first}"
+            for problems in by_cause.values()
+            for first in [*problems.values()][:1]
+        ]
 
     def _broken_hint(self, noun: str) -> str:
         count = len(self.plugins.collect(noun)[1])

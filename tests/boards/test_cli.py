@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import re
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,12 +21,13 @@ from neuco_core.boards.store import board_path
 from neuco_core.cli import cli
 from neuco_core.errors import DataError, NeucoError, UnknownIdError, UsageError
 from neuco_core.files import hashed
+from neuco_core.plugins.catalog import load_dataset
 from neuco_core.records import fingerprint
 from neuco_core.records.fingerprint import stale_records
 from neuco_core.records.store import records_file, write_records
 from neuco_core.specs import Method
 from tests.boards.helpers import make_record, real_record
-from tests.command import neuco_here
+from tests.command import Said, neuco, neuco_here
 
 TASKS = ("olinda_elevation_mean", "olinda_elevation_std")
 MEANS = {"random": 0.0, "averaging": 0.4, "pca": 0.6}
@@ -44,6 +46,16 @@ def registry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             write_records(folder, [real_record(method, task, (mean + hard).tolist())])
     monkeypatch.setenv("NEUCO_REGISTRY", str(folder))
     return folder
+
+
+@pytest.fixture
+def digits_ink() -> str:
+    """Labels of the digits, which are here without a download."""
+    cubes = load_dataset("digits").cubes
+    assert cubes is not None
+    ids = cubes().ids()
+    ink = (cubes().read(ids).values > 8).mean(axis=(1, 2, 3, 4))
+    return "id,label\n" + "".join(f"{sample},{value:.5f}\n" for sample, value in zip(ids, ink, strict=True))
 
 
 def run(*args: object) -> Result:
@@ -86,11 +98,33 @@ def test_a_bad_record_is_refused_by_every_command(registry: Path) -> None:
     for command in commands:
         with pytest.raises(DataError, match="mean does not follow"):
             run(*command)
-    path.write_text(good, encoding="utf-8")
-    write_records(registry, [make_record("pca", "no_such_task", (0.1, 0.2))])
-    for command in commands:
-        with pytest.raises(DataError, match="unknown task 'no_such_task'"):
-            run(*command)
+
+
+def test_records_of_what_is_not_registered_count_nowhere_and_harm_no_board(
+    registry: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A branch was left, or a package uninstalled; its records stayed."""
+    commands = (("build",), ("check",), ("show", "trial", "--json"), ("site", "--out", tmp_path / "site"))
+    before = [run(*command).stdout for command in commands]
+    origin = {"method": "gone_net 1.2", "task": "ink"}
+    ink = make_record("pca", "ink", (0.1, 0.2), provenance={"origin": origin})
+    gone = [make_record("gone", task, (0.9, 0.9), provenance={"origin": origin}) for task in TASKS]
+    write_records(registry, [ink, *gone])
+    caplog.clear()
+    assert [run(*command).stdout for command in commands][1:] == before[1:]
+    line = (
+        "3 records left out, not registered here: method 'gone' (of package gone_net 1.2), task 'ink' (of plugin ink)"
+    )
+    assert set(caplog.messages) == {f"{line}. `neuco doctor` lists all"}
+    assert len(caplog.messages) == len(commands)
+    rows = [row["detail"] for row in neuco_here("doctor", "--json").json if row["check"] == "records"]
+    assert rows == [
+        "6 of registered tasks and methods",
+        "2 records of method 'gone' (of package gone_net 1.2), not registered here: on no board",
+        "1 record of task 'ink' (of plugin ink), not registered here: on no board",
+    ]
+    done = neuco_here("verify", "pca/ink", "--json")
+    assert (done.code, done.json["checks"][0]["reason"]) == (1, "task 'ink@1' is not registered")
 
 
 def test_no_suites_is_not_all_is_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -114,6 +148,70 @@ def test_a_stale_record_is_shown_and_not_ranked(registry: Path) -> None:
     assert (row["method"], row["rank"], row[TASKS[0]]) == ("pca", "", "")
     assert row["reason"].startswith("olinda_elevation_mean: stale, the label file")
     assert float(row[TASKS[1]]) > 0
+
+
+def test_no_board_is_replaced_by_one_that_lacks_a_method_unless_that_is_said(registry: Path) -> None:
+    run("build")
+    board = board_path(registry, "trial").read_bytes()
+    inputs = dict(real_record("pca", TASKS[0], [0.9]).inputs) | {"labels_from": "1" * 64}
+    write_records(registry, [real_record("pca", TASKS[0], [0.9], inputs=inputs, fingerprint=hashed(inputs))])
+    done = neuco_here("leaderboard", "build", "trial")
+    assert (done.code, board_path(registry, "trial").read_bytes()) == (4, board)
+    assert "trial: not written, it would lose 1 method (pca): olinda_elevation_mean: stale, the label file" in done.err
+    for command in ("build", "check"):
+        done = neuco_here("leaderboard", command)
+        assert "Score again with `neuco score --all --suite trial`, or name" in done.err
+        assert ("--drop METHOD" in done.err, "commit" in done.err) == (True, False)
+    assert neuco_here("leaderboard", "build", "--drop", "random").code == 4
+    assert "pca, at rank 1 before, is no longer ranked" in run("build", "--drop", "random,pca").output
+    run("check")
+
+
+def test_a_task_comes_gets_a_new_version_and_goes_and_no_board_suffers(tmp_path: Path, digits_ink: str) -> None:
+    """As on a branch that is left again, or with a package that is installed and uninstalled."""
+    (tmp_path / "ink.csv").write_text(digits_ink)
+    suites = tmp_path / "registry/suites"
+    suites.mkdir(parents=True)
+    for name, tasks in (("even", ("digits_even",)), ("inks", ("ink", "digits_even")), ("only", ("ink",))):
+        lines = "".join(f"{task} = 1\n" for task in tasks)
+        (suites / f"{name}.toml").write_text(f'id = "{name}"\nprotocol = "ridge+k=4"\n[tasks]\n{lines}')
+
+    def run_there(*args: object) -> Said:
+        return neuco(*args, cwd=tmp_path, path=tmp_path, env={"NEUCO_REGISTRY": str(tmp_path / "registry")})
+
+    about = "--title Ink --description Ink --citation arXiv:2510.17914 --license CC0-1.0 --unit 1".split()
+    made = run_there("new", "task", "ink", "--labels", tmp_path / "ink.csv", "--into", tmp_path / "neuco_tasks", *about)
+    assert made.code == 0, made.err
+    assert run_there("score", "--method", "averaging,random", "--suite", "inks").code == 0
+    assert run_there("leaderboard", "build").code == 0
+    boards = {path: path.read_bytes() for path in (tmp_path / "registry/leaderboards").iterdir()}
+
+    plugin = tmp_path / "neuco_tasks/ink/__init__.py"
+    first = plugin.read_text()
+    plugin.write_text(first.replace('id="ink",', 'id="ink",\n        version=2,'))
+    done = run_there("leaderboard", "build", "inks", "only")
+    assert (done.code, {path: path.read_bytes() for path in boards}) == (4, boards)
+    assert done.err.count("is not the version that the suite compares") == 1, "of two suites"
+    assert done.err.count("it would lose 2 methods (averaging, random): ") == 2
+    lines = [line.strip() for line in done.err.splitlines() if line.startswith("    ")]
+    assert lines[:3] == [
+        "first = Task(id='ink', version=1, …)  # as it was",
+        "yield first",
+        "yield replace(first, version=2, …)  # what changed",
+    ]
+    both = first.replace("yield Task(", "first = Task(") + "    yield first\n    yield replace(first, version=2)\n"
+    plugin.write_text(both.replace("\nfrom neuco_core", "\nfrom dataclasses import replace\nfrom neuco_core", 1))
+    assert run_there("leaderboard", "build", "inks", "only").out.count("unchanged") == 2
+
+    shutil.rmtree(plugin.parent)
+    done = run_there("leaderboard", "show", "even", "--json")
+    assert (done.code, [row["rank"] for row in done.json["rows"]]) == (0, [1, 2])
+    assert "2 records left out, not registered here: task 'ink' (of plugin ink)" in done.err
+    assert run_there("leaderboard", "build", "even").code == 0
+    assert "ink.csv (yours) would have rank" in run_there("leaderboard", "show", "even", "--with", "ink.csv").out
+    for suite in ("inks", "only"):
+        assert run_there("leaderboard", "build", suite).code == 4
+    assert {path: path.read_bytes() for path in boards} == boards
 
 
 def test_show_in_every_format(registry: Path) -> None:

@@ -17,7 +17,7 @@ import pytest
 
 from ci.describe import CATALOG
 from ci.plugin_sandbox import PluginData
-from ci.reconcile import compared, lost_methods, lost_records, registered, withdrawable
+from ci.reconcile import compared, lost_records, made_board, registered, withdrawable
 from neuco_core.boards.store import board_path
 from neuco_core.errors import DataError
 from neuco_core.records.model import Record, summary
@@ -140,7 +140,9 @@ def test_new_versions_have_their_own_places_and_no_board_is_emptied(fresh_upstre
         "scorer",
         lambda fork: edit(fork / scorer, "@versioned(1)\ndef score(", "@versioned(2)\ndef score("),
     )
-    assert "board small stays as it was: it would lose averaging" in reconcile(fresh_upstream, "none", "--most", "0")
+    assert "board small stays as it was: it would lose 3 methods (averaging" in reconcile(
+        fresh_upstream, "none", "--most", "0"
+    )
     assert show(fresh_upstream, BOARD) == board
     printed = reconcile(fresh_upstream, "all")
     assert (f"{CELLS} stale" in printed, "stays as it was" in printed) == (True, False), printed
@@ -238,13 +240,14 @@ def test_only_records_of_ids_that_are_gone_are_withdrawn_and_none_that_a_suite_c
 
 def test_a_board_of_another_suite_or_none_is_not_taken(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "registry" / "leaderboards", tmp_path / "leaderboards")
-    assert lost_methods(tmp_path, ROOT / "registry", "mini") == []
-    shutil.copyfile(board_path(tmp_path, "olinda"), board_path(tmp_path, "mini"))
+    mini = board_path(tmp_path, "mini")
+    assert made_board(mini).about.id == "mini"
+    shutil.copyfile(board_path(tmp_path, "olinda"), mini)
     with pytest.raises(DataError, match="is the board of 'olinda'"):
-        lost_methods(tmp_path, ROOT / "registry", "mini")
-    board_path(tmp_path, "mini").write_text("{}")
+        made_board(mini)
+    mini.write_text("{}")
     with pytest.raises(DataError, match="not a board"):
-        lost_methods(tmp_path, ROOT / "registry", "mini")
+        made_board(mini)
 
 
 def test_a_sample_of_which_nothing_came_again_is_a_failure() -> None:

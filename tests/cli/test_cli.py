@@ -114,7 +114,7 @@ def test_a_bad_suite_is_reported_and_hurts_no_other(tmp_path: Path) -> None:
     future = f"{suites / 'future.toml'}: task 'biomass_mean'"
     for text in (listed.err, neuco_here("doctor", env=env).out, neuco("leaderboard", "show", "future", env=env).err):
         assert future in text
-        assert "not the version that suite 'future' compares; expected version 7, got 1" in text
+        assert "not the version that the suite compares; expected version 7, got 1" in text
     done = neuco_here("check", "digits_class", "--only", "task-metadata", env=env)
     assert (done.code, warning in done.err) == (0, True), done.text
     shown = neuco("leaderboard", "show", "fine", env=env)

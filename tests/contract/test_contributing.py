@@ -8,7 +8,8 @@ import pytest
 
 from neuco_core import load_dataset
 from tests import console
-from tests.ci.helpers import WHO, Upstream, edit, fresh_cache, take_kernels
+from tests.ci.helpers import WHO, Upstream, edit, fresh_cache, git, take_kernels
+from tests.command import neuco
 
 
 def write_labels(folder: Path) -> None:
@@ -47,3 +48,9 @@ def test_a_newcomer_gets_from_labels_to_a_green_report(root: Path, tmp_path: Pat
         done = console.run(step, fork, environment)
         assert done.returncode == 0, f"{step.command}:\n{done.stdout}"
         assert console.matches(step.expected, done.stdout), f"{step.command}:\n{done.stdout}"
+    # The branch is left with the records that it made: the boards of main go on.
+    done = neuco("leaderboard", "show", "all-digits", cwd=fork, env=environment)
+    assert (done.code, "left out" in done.err) == (0, False)
+    git(fork, "switch", "--quiet", "main")
+    done = neuco("leaderboard", "show", "all-digits", cwd=fork, env=environment)
+    assert (done.code, "record left out, not registered here: task 'ink' (of plugin ink)" in done.err) == (0, True)

@@ -121,6 +121,6 @@ def test_a_suite_whose_tasks_are_not_there_is_a_problem_that_names_file_task_and
     problems = {name: str(error) for name, error in catalog.suite_problems().items()}
     assert sorted(problems) == ["gone", "old", "rotten"]
     assert problems["gone"] == f"{folder / 'gone.toml'}: no task 'claay'. Run `neuco tasks`"
-    words = f"task 'soil_sand' ({tree.folder / 'soil'}) is not the version that suite 'old' compares"
+    words = f"task 'soil_sand' ({tree.folder / 'soil'}) is not the version that the suite compares"
     assert problems["old"].startswith(f"{folder / 'old.toml'}: {words}; expected version 1, got 2. A suite is frozen")
     assert problems["rotten"].startswith(f"{folder / 'rotten.toml'}: not a suite")
