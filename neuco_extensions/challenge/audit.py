@@ -28,8 +28,8 @@ from neuco_core.text import counted, join_names
 from neuco_extensions.challenge.board import final_board, history
 from neuco_extensions.challenge.feedback import Rung, feedback
 from neuco_extensions.challenge.host import Host
-from neuco_extensions.challenge.journal import UNREAD, JournalEntry, Verdict, broken_link
-from neuco_extensions.challenge.rules import REVEAL, RULES
+from neuco_extensions.challenge.journal import UNREAD, JournalEntry, Verdict, broken_link, published_amendments
+from neuco_extensions.challenge.rules import AMENDMENTS, REVEAL, RULES, Amendment, load_rules
 from neuco_extensions.challenge.seal import LARGEST, PUBLIC_RULES, contents, public_rules, read_secrets
 from neuco_extensions.challenge.workers import evaluate_again
 
@@ -76,7 +76,7 @@ def public_files(host: Host) -> dict[Path, bytes]:
         "challenge": challenge.id,
         "contents": contents(challenge, secrets.seeds),
         "salts": secrets.salts,
-        "journal": entries[-1].chain if entries else "",
+        "journal": host.journal.last_link()[1],
         "rules": hash_file(Path(challenge.folder, RULES)),  # of the file itself, which also has the teams
     }
     files = {
@@ -124,11 +124,12 @@ def audit(
         return [AuditCheck("seal", str(error))]
     with host:
         try:
-            entries = host.journal.submissions()
+            entries, amendments = host.journal.submissions(), host.journal.amendments()
         except (NeucoError, ValueError, sqlite3.Error) as error:
             return [AuditCheck("seal"), AuditCheck("journal", f"it cannot be read: {error}")]
         scored = [entry for entry in entries if entry.state == "scored"]
-        seal, journal = AuditCheck("seal", _public_rules(host)), AuditCheck("journal", _first(_edited(entries)))
+        seal = AuditCheck("seal", _public_rules(host))
+        journal = AuditCheck("journal", _first([*_edited(entries, amendments), *_amended(host, amendments)]))
         if not journal.ok:
             return [seal, journal]
         files = ((f"the file of {entry.name}", host.file_path(entry), entry.sha256) for entry in entries)
@@ -137,7 +138,7 @@ def audit(
         checks = [
             seal,
             journal,
-            AuditCheck("quotas", _first(_quotas(host, entries))),
+            AuditCheck("quotas", _first(_quotas(host, entries, amendments))),
             AuditCheck("files", _first(_other_bytes(files))),
             AuditCheck("records", _first(_other_bytes(records))),
             AuditCheck("scores", _first(scores)),
@@ -157,7 +158,11 @@ def _public_rules(host: Host) -> str:
         published = json.loads(read_limited(path, LARGEST))
     except (OSError, ValueError, NeucoError) as error:
         return f"{path.name} cannot be read: {error}"
-    return "" if _is_of(published, public_rules(host.challenge)) else f"{path.name} is not what the rules say"
+    return (
+        ""
+        if _is_of(published, public_rules(load_rules(host.challenge.folder)))
+        else f"{path.name} is not what the rules say"
+    )
 
 
 def _is_of(published: Any, rules: Any) -> bool:
@@ -168,15 +173,15 @@ def _is_of(published: Any, rules: Any) -> bool:
     return same and not any(isinstance(rules[name], dict) for name in rules.keys() - published.keys())
 
 
-def _edited(entries: list[JournalEntry]) -> Iterator[str]:
+def _edited(entries: list[JournalEntry], amendments: list[Amendment]) -> Iterator[str]:
     """Entries that no longer follow from those before, and verdicts that none of ours can have written.
 
     What nobody can make again is only looked at as far as something depends on it: ``finished`` says when an answer
     was shown, so it must have passed; ``answer_number`` orders the answers, which ``_answers`` plays again, so it must
     be one answer's. ``attempts``, ``worker`` and ``detail`` decide nothing.
     """
-    if broken := broken_link(entries):
-        yield f"entry {broken} was changed, or does not follow from the one before"
+    if broken := broken_link(entries, amendments):
+        yield f"{broken} was changed, or does not follow from the one before"
     now, numbers = datetime.now(UTC), Counter(entry.answer_number for entry in entries)
     for entry in entries:
         if entry.open:
@@ -192,6 +197,20 @@ def _edited(entries: list[JournalEntry]) -> Iterator[str]:
             yield f"{entry.name} is answer {entry.answer_number}, which is no number of its own"
 
 
+def _amended(host: Host, amendments: list[Amendment]) -> Iterator[str]:
+    """Amendments that none of ours can have made, or that are not the published ones."""
+    path, rules = host.challenge.published / AMENDMENTS, load_rules(host.challenge.folder)
+    if (path.read_bytes() if path.exists() else b"[]\n") != published_amendments(amendments):
+        yield f"{AMENDMENTS} is not what the journal has"
+    for one in amendments:
+        if one.phase not in rules.phases or one.old_end != rules.phase(one.phase).end:
+            yield f"amendment {one.number} is of another deadline than phase {one.phase} had"
+            continue
+        if one.end <= max(one.old_end, one.made) or one.made > datetime.now(UTC):
+            yield f"amendment {one.number}, made at {one.made}, moves {one.old_end} to {one.end}"
+        rules = rules.amended([one])
+
+
 def _has_passed(time: str | None, now: datetime) -> bool:
     try:
         return datetime.fromisoformat(time or "") <= now
@@ -199,13 +218,15 @@ def _has_passed(time: str | None, now: datetime) -> bool:
         return False
 
 
-def _quotas(host: Host, entries: list[JournalEntry]) -> Iterator[str]:
+def _quotas(host: Host, entries: list[JournalEntry], amendments: list[Amendment]) -> Iterator[str]:
+    """A deadline is what it was when the journal took a submission in: a later amendment lets in nothing."""
     counts: Counter[tuple[str, ...]] = Counter()
+    sealed = load_rules(host.challenge.folder)
     for entry in entries:
-        phase = host.challenge.phase(entry.phase)
         if entry.team not in host.challenge.teams:
             yield f"{entry.name} is of {entry.team!r}, which is no team of the rules"
-        if not phase.open_at(datetime.fromisoformat(entry.received)):
+        then = sealed.amended(one for one in amendments if one.follows < entry.id)
+        if not then.phase(entry.phase).open_at(datetime.fromisoformat(entry.received)):
             yield f"{entry.name} came while the phase was not open"
         if entry.code not in UNREAD:
             counts[entry.team, entry.phase] += 1

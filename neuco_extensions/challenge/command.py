@@ -27,7 +27,7 @@ from neuco_extensions.challenge.evalai.worker import Bridge, EvalAIWorker
 from neuco_extensions.challenge.evaluate import check as check_file
 from neuco_extensions.challenge.host import Host, sweep
 from neuco_extensions.challenge.journal import RefusedError
-from neuco_extensions.challenge.rules import ChallengeLimits, load_challenge, read_ids
+from neuco_extensions.challenge.rules import AMENDMENTS, ChallengeLimits, load_challenge, read_ids
 from neuco_extensions.challenge.seal import SEAL
 from neuco_extensions.challenge.seal import seal as seal_challenge
 from neuco_extensions.challenge.setup import add_team, renew_token, write_example
@@ -59,7 +59,8 @@ def init(folder: Path) -> None:
 @challenge.command()
 @FOLDER
 def seal(folder: Path) -> None:
-    """Draw the secret seeds and publish hashes of rules, labels and seeds. After this only teams may be added."""
+    """Draw the secret seeds and publish hashes of rules, labels and seeds. After this only teams may be added, and
+    deadlines extended."""
     rules = load_challenge(folder)
     made = seal_challenge(rules)
     click.echo(f"{rules.published / SEAL}: {len(made.commitments)} commitments; publish this file now")
@@ -100,13 +101,7 @@ def check(file: Path, ids: Path, dim: int, size: int) -> None:
 @click.option("--private", is_flag=True, help="Score it, and leave it off the board.")
 def submit(folder: Path, file: Path, team: str, phase: str, at: str | None, private: bool) -> None:
     """Enter FILE as a submission. It is stored and in the journal when this ends; `evaluate` scores it."""
-    moment = None
-    if at is not None:
-        try:
-            moment = datetime.fromisoformat(at)
-        except ValueError as error:
-            raise UsageError("bad --at", expected="a time such as 2025-01-10T12:00:00Z", got=repr(at)) from error
-        moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    moment = _moment("--at", at) if at is not None else None
     with Host(folder) as host:
         try:
             entry = host.submit(team, phase, file, public=not private, now=moment)
@@ -118,6 +113,27 @@ def submit(folder: Path, file: Path, team: str, phase: str, at: str | None, priv
             hint = "If the file was received in that time, say when with --at"
             raise DataError(f"phase {phase} is not open", expected=expected, got=f"{got:%F %T%z}", hint=hint) from error
         click.echo(f"submission {entry.id}, {entry.state}; receipt {entry.chain}")
+
+
+def _moment(option: str, text: str) -> datetime:
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise UsageError(f"bad {option}", expected="a time such as 2025-01-10T12:00:00Z", got=repr(text)) from error
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+@challenge.command()
+@FOLDER
+@click.argument("phase")
+@click.option("--end", required=True, metavar="TIME", help="The new deadline, e.g. 2025-03-15T12:00:00Z.")
+def amend(folder: Path, phase: str, end: str) -> None:
+    """Extend the deadline of PHASE after the seal: later than now and than the one that was published."""
+    with Host(folder) as host:
+        made = host.amend(phase, _moment("--end", end))
+        path = host.challenge.published / AMENDMENTS
+    click.echo(f"phase {phase} ends at {made.end:%F %T%z} instead of {made.old_end:%F %T%z}; receipt {made.chain}")
+    click.echo(f"{path}: publish this file now")
 
 
 @challenge.command()

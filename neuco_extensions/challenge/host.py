@@ -36,7 +36,7 @@ from neuco_extensions.challenge.journal import (
     Verdict,
     left_by_quotas,
 )
-from neuco_extensions.challenge.rules import Challenge, load_challenge
+from neuco_extensions.challenge.rules import Amendment, Challenge, load_challenge
 from neuco_extensions.challenge.seal import Secrets, check_seal, read_secrets
 
 CHUNK = 1 << 20
@@ -166,6 +166,12 @@ class Host:
             shutil.copyfileobj(content, upload, CHUNK)
             enter = self.journal.enter
             return enter(self.challenge, team, phase, upload, public=public, source=source, now=now)
+
+    def amend(self, phase: str, end: datetime, *, now: datetime | None = None) -> Amendment:
+        """Extend the deadline of a phase, for everybody to see."""
+        made = self.journal.amend(self.challenge, phase, end, now=now)
+        self.challenge = self.challenge.amended([made])
+        return made
 
     def evaluate(self, phase: str, path: Path, *, name: str = "s000000", threads: int | None = 1) -> Verdict:
         """Score a file as a submission, in this process; nothing is kept."""

@@ -22,12 +22,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
+import msgspec
 from filelock import FileLock, Timeout
 
 from neuco_core.errors import DataError, NeucoError, UnknownIdError, UsageError
-from neuco_core.files import canonical
+from neuco_core.files import canonical, dump, write_atomic
 from neuco_core.records.model import Record
-from neuco_extensions.challenge.rules import REVEAL, Challenge
+from neuco_extensions.challenge.rules import AMENDMENTS, REVEAL, Amendment, Challenge
 
 if TYPE_CHECKING:
     from neuco_extensions.challenge.host import Upload
@@ -57,6 +58,10 @@ CREATE TABLE IF NOT EXISTS submissions (
     finished TEXT, answer_number INTEGER, code TEXT, feedback TEXT, scores TEXT, records TEXT, rung INTEGER,
     detail TEXT,
     UNIQUE (team, phase, sha256)
+) STRICT;
+CREATE TABLE IF NOT EXISTS amendments (
+    number INTEGER PRIMARY KEY, follows INTEGER NOT NULL, phase TEXT NOT NULL,
+    old_end TEXT NOT NULL, end TEXT NOT NULL, made TEXT NOT NULL, chain TEXT NOT NULL UNIQUE
 ) STRICT;
 CREATE INDEX IF NOT EXISTS waiting ON submissions (state) WHERE state IN ('received', 'running');
 """
@@ -207,24 +212,57 @@ class Journal:
                 return entered[0]
             if upload.size > challenge.limits.bytes:
                 raise RefusedError("size")
-            if not challenge.phase(phase).open_at(moment):
+            if not challenge.amended(self.amendments()).phase(phase).open_at(moment):
                 raise RefusedError("closed")
             entries = self.submissions(phase, team)
             unread = [entry for entry in entries if entry.code in UNREAD]
             today, _ = left_by_quotas(challenge, phase, entries, unread, moment)
             if not today:
                 raise RefusedError("quota")
-            last = db.execute("SELECT id, chain FROM submissions ORDER BY id DESC LIMIT 1").fetchone() or (0, "")
+            last, before = self.last_link()
             # Only for one that is new: what was entered before the end is known after it, too.
             if (challenge.published / REVEAL).exists():
                 raise RefusedError("closed")  # whatever time is given for its receipt: the seeds are known to all
             upload.keep()  # not before: files of refused submissions would fill the disk
-            number = last[0] + 1
+            number = last + 1
             values = (number, team, phase, sha256, upload.size, int(public), stamp(moment), source)
-            row = (*values, link(last[1], values))
+            row = (*values, link(before, values))
             marks = ", ".join("?" * len(row))
             db.execute(f"INSERT INTO submissions ({', '.join(CHAINED)}, chain) VALUES ({marks})", row)  # noqa: S608
             return self.get(number)
+
+    def amend(self, challenge: Challenge, phase: str, end: datetime, *, now: datetime | None = None) -> Amendment:
+        """Enter a later deadline of a phase, and publish all that were entered: those of a killed process, too."""
+        try:
+            with self._transaction() as db:
+                moment = now or datetime.now(UTC)
+                amendments = self.amendments()
+                old = challenge.amended(amendments).phase(phase).end
+                if (challenge.published / REVEAL).exists():
+                    raise UsageError("the challenge is closed: its seeds are known to all", where=challenge.folder)
+                if end <= max(old, moment):
+                    expected = f"a time after {max(old, moment):%F %T%z}"
+                    raise UsageError(f"phase {phase} can only be extended", expected=expected, got=f"{end:%F %T%z}")
+                last, before = self.last_link()
+                values = (len(amendments) + 1, last, phase, stamp(old), stamp(end), stamp(moment))
+                row = (*values, link(before, values))
+                db.execute("INSERT INTO amendments VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+        finally:
+            with self._transaction():  # so that of two processes the last writes all
+                if amendments := self.amendments():
+                    write_atomic(challenge.published / AMENDMENTS, published_amendments(amendments))
+        return amendments[-1]
+
+    def amendments(self) -> list[Amendment]:
+        names = Amendment.__struct_fields__
+        rows = self._db.execute(f"SELECT {', '.join(names)} FROM amendments ORDER BY number")  # noqa: S608 - our own names
+        return [msgspec.convert(dict(zip(names, row, strict=True)), Amendment) for row in rows]
+
+    def last_link(self) -> tuple[int, str]:
+        """The number of submissions, and the hash that the next entry has to follow."""
+        links = "SELECT id, 0, chain FROM submissions UNION ALL SELECT follows, number, chain FROM amendments"
+        last = self._db.execute(f"{links} ORDER BY 1 DESC, 2 DESC LIMIT 1").fetchone()
+        return (last[0], last[2]) if last else (0, "")
 
     def get(self, number: int) -> JournalEntry:
         entries = self._select("id = ?", number)
@@ -350,12 +388,25 @@ def link(before: str, values: tuple[Any, ...]) -> str:
     return hashlib.sha256(canonical([before, *values]).encode()).hexdigest()
 
 
-def broken_link(submissions: list[JournalEntry]) -> int | None:
+def published_amendments(amendments: Sequence[Amendment]) -> bytes:
+    return dump(msgspec.to_builtins(amendments))
+
+
+def broken_link(submissions: Sequence[JournalEntry], amendments: Sequence[Amendment]) -> str | None:
     """The first entry that is not what was entered, or does not follow from the one before; None if all do."""
-    before = ""
-    for number, entry in enumerate(submissions, 1):
-        values = (*entry[: CHAINED.index("public")], int(entry.public), entry.received, entry.source)
-        if entry.id != number or entry.chain != link(before, values):
-            return number
-        before = entry.chain
-    return None
+    before, left = "", list(amendments)
+    for number in range(len(submissions) + 1):
+        if number:
+            entry = submissions[number - 1]
+            values = (*entry[: CHAINED.index("public")], int(entry.public), entry.received, entry.source)
+            if entry.id != number or entry.chain != link(before, values):
+                return f"entry {number}"
+            before = entry.chain
+        while left and left[0].follows == number:
+            one = left.pop(0)
+            times = (stamp(one.old_end), stamp(one.end), stamp(one.made))
+            values = (len(amendments) - len(left), number, one.phase, *times)
+            if one.number != values[0] or one.chain != link(before, values):
+                return f"amendment {one.number}"
+            before = one.chain
+    return f"amendment {left[0].number}" if left else None

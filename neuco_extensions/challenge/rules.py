@@ -9,7 +9,7 @@ import hashlib
 import hmac
 import tomllib
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from difflib import get_close_matches
 from pathlib import Path
@@ -17,11 +17,12 @@ from typing import Annotated, Any, Literal, get_args, get_type_hints
 
 import msgspec
 from msgspec import Meta, Struct, field
+from msgspec.structs import replace
 
 from neuco_core.errors import DataError, NeucoError, SpecError, UnknownIdError
 from neuco_core.fetch.cache import hash_file
 from neuco_core.fields import Id, Sha256
-from neuco_core.files import jsonable, read_limited
+from neuco_core.files import jsonable, read_limited, read_strictly
 from neuco_core.plugins.catalog import load_task
 from neuco_core.protocol import DEFAULT_PROTOCOL, load_protocol
 from neuco_core.specs import Remote, Task
@@ -29,6 +30,7 @@ from neuco_core.text import join_names
 
 RULES = "challenge.toml"
 REVEAL = "reveal.json"  # written when the challenge is closed
+AMENDMENTS = "amendments.json"  # deadlines that were extended after the seal
 LARGEST_RULES = 4_000_000  # bytes: thousands of teams
 LARGEST_IDS = 1_000_000_000
 TEAM_ID = r"[a-z0-9][a-z0-9_-]{0,39}"
@@ -118,6 +120,18 @@ class ChallengeLimits(RulesPart, frozen=True):
     tick: Annotated[int, Meta(ge=1, le=86_400)] = 60
 
 
+class Amendment(RulesPart, frozen=True):
+    """A later ``end`` of a phase, made after the seal. The journal had so many submissions as it ``follows``."""
+
+    number: Positive
+    follows: Annotated[int, Meta(ge=0)]
+    phase: Id
+    old_end: Moment
+    end: Moment
+    made: Moment
+    chain: Sha256
+
+
 class Challenge(RulesPart, frozen=True):
     """``folder`` is where the file lies; it is no part of the rules."""
 
@@ -201,6 +215,13 @@ class Challenge(RulesPart, frozen=True):
             group_column=rule.group_column,
         )
 
+    def amended(self, amendments: Iterable[Amendment]) -> Challenge:
+        """The challenge with the deadlines that these give it."""
+        phases = dict(self.phases)
+        for amendment in amendments:
+            phases[amendment.phase] = replace(self.phase(amendment.phase), end=amendment.end)
+        return replace(self, phases=phases)
+
     def rules(self) -> dict[str, Any]:
         """What the file says, but for the teams, who may join later. A field that it does not name may yet be added to
         neuco without breaking a seal."""
@@ -246,7 +267,17 @@ def token_hash(token: str) -> str:
 
 
 def load_challenge(folder: str | Path) -> Challenge:
-    """Read the rules in a folder; every fault says where it is and what was expected."""
+    """Read the rules in a folder, with the deadlines that were extended since they were sealed."""
+    challenge = load_rules(folder)
+    path = challenge.published / AMENDMENTS
+    amendments: tuple[Amendment, ...] = ()
+    if path.exists():
+        amendments = read_strictly(path, tuple[Amendment, ...], "a list of amendments", most=LARGEST_RULES)
+    return challenge.amended(amendments)
+
+
+def load_rules(folder: str | Path) -> Challenge:
+    """Read the rules in a folder as they were sealed; every fault says where it is and what was expected."""
     path = Path(folder, RULES)
     try:
         values = tomllib.loads(read_limited(path, LARGEST_RULES).decode())

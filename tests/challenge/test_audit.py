@@ -16,10 +16,12 @@ from pathlib import Path
 import pytest
 
 from neuco_core.errors import DataError, UsageError
-from neuco_extensions.challenge.audit import CHECKS, audit, close, public_files
+from neuco_extensions.challenge.audit import CHECKS, _quotas, audit, close, public_files
 from neuco_extensions.challenge.host import Host
 from neuco_extensions.challenge.journal import JournalEntry, RefusedError
+from neuco_extensions.challenge.rules import load_challenge
 from tests.challenge.parts import ACTOR, BAD, DEV, TEST, InProcess, bad_file, embed, failed, make_challenge, work
+from tests.command import neuco_here
 
 # Processes that submit, and that evaluate; how many are killed; what the teams send.
 CLIENTS, WORKERS, KILLS, SENT = 8, 2, 4, 40
@@ -282,3 +284,90 @@ def test_a_challenge_closes_when_all_is_over(host: Host, tmp_path: Path) -> None
     with pytest.raises(DataError, match="published, and no longer true: reveal"):
         close(host)
     assert [path.read_bytes() for path in files] == before
+
+
+@pytest.fixture
+def extended(folder: Path, tmp_path: Path) -> Path:
+    """A challenge whose first deadline was extended twice, with a submission before, between and after."""
+    end = datetime.fromisoformat("2026-02-01T00:00:00Z")
+    with Host(folder) as host:
+        for number, days in enumerate((0, 7, 14)):
+            file = embed(tmp_path / f"{number}.npz", 1 / (number + 1), number)
+            late = end + timedelta(days=days, hours=-1)
+            if days:
+                with pytest.raises(RefusedError, match="not open"):
+                    host.submit("alpha", "dev", file, now=late)
+                host.amend("dev", end + timedelta(days=days), now=late - timedelta(hours=1))
+            host.submit("alpha", "dev", file, now=late)
+        work(host)
+        close(host)
+    return folder
+
+
+def test_a_deadline_is_extended_published_and_audited(extended: Path) -> None:
+    assert [check.name for check in audit(extended, InProcess()) if check.ok] == list(CHECKS)
+    published = json.loads((extended / "public/amendments.json").read_text())
+    assert [one["end"][:10] for one in published] == ["2026-02-08", "2026-02-15"]
+    assert load_challenge(extended).phase("dev").end == TEST.replace(day=15, hour=0)
+    with Host(extended) as host:
+        assert json.loads((extended / "public/reveal.json").read_text())["journal"] == host.journal.last_link()[1]
+        with pytest.raises(UsageError, match="closed"):
+            host.amend("test", TEST.replace(year=2100))
+
+
+@pytest.mark.parametrize("end", ["2026-01-31", "2026-02-01", "2026-02-10"])
+def test_a_deadline_is_never_earlier_than_now_or_than_the_published_one(folder: Path, end: str) -> None:
+    moment = datetime.fromisoformat(f"{end}T00:00:00Z")
+    with (
+        Host(folder) as host,
+        pytest.raises(UsageError, match=r"phase dev can only be extended; expected a time after"),
+    ):
+        host.amend("dev", moment, now=max(moment, DEV))
+    assert not (folder / "public/amendments.json").exists()
+    assert neuco_here("challenge", "amend", folder, "dev", "--end", "soon").code == 2
+
+
+def test_an_amendment_that_was_entered_and_not_published_is_published_by_the_next(folder: Path) -> None:
+    path = folder / "public/amendments.json"
+    with Host(folder) as host:
+        host.amend("dev", TEST, now=DEV)
+        path.unlink()
+    assert failed(folder) == ["journal"]
+    with Host(folder) as host, pytest.raises(UsageError, match="can only be extended"):
+        host.amend("dev", TEST, now=DEV)
+    assert path.exists()
+    assert failed(folder) == []
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        "DELETE FROM amendments WHERE number = 1",
+        "DELETE FROM amendments WHERE number = 2",
+        "UPDATE amendments SET follows = 0 WHERE number = 1",
+        "UPDATE amendments SET end = replace(end, '02-08', '02-09') WHERE number = 1",
+        "UPDATE amendments SET made = replace(made, '2026', '2025') WHERE number = 2",
+        "UPDATE amendments SET phase = 'test' WHERE number = 2",
+        "UPDATE amendments SET chain = upper(chain) WHERE number = 2",
+        "UPDATE submissions SET received = replace(received, '02-07', '02-08') WHERE id = 2",
+    ],
+)
+def test_a_forged_amendment_is_seen(extended: Path, edit: str) -> None:
+    with closing(sqlite3.connect(extended / "private/journal.sqlite3", isolation_level=None)) as db:
+        assert db.execute(edit).rowcount == 1
+    assert failed(extended)[:1] == ["journal"]
+
+
+def test_a_submission_from_before_its_amendment_is_late(extended: Path) -> None:
+    """Also when all hashes were made anew: a deadline that is extended later lets in nothing."""
+    with closing(sqlite3.connect(extended / "private/journal.sqlite3", isolation_level=None)) as db:
+        db.execute("UPDATE amendments SET follows = follows + 1 WHERE number = 1")
+    with Host(extended) as host:
+        entries, amendments = host.journal.submissions(), host.journal.amendments()
+        assert list(_quotas(host, entries, amendments)) == ["s000002 came while the phase was not open"]
+
+
+def test_an_edited_list_of_amendments_is_seen(extended: Path) -> None:
+    path = extended / "public/amendments.json"
+    path.write_text(path.read_text().replace("2026-02-15", "2026-02-16"))
+    assert failed(extended)[:1] == ["journal"]

@@ -108,6 +108,18 @@ def test_a_phase_that_is_not_open_takes_nothing(server: Server, good: bytes) -> 
     assert server.ask("PUT", "/api/phases/dev/submissions?public=maybe", token="alpha", body=b"x").status == 400
 
 
+def test_a_server_that_runs_takes_submissions_until_the_extended_deadline(tmp_path: Path, good: bytes) -> None:
+    past = {"2026-01-01": "2020-01-01", "2026-02-01": "2021-01-01", "bytes = 100_000": "bytes = 60_000_000"}
+    with serving(make_challenge(tmp_path / "c", past)) as server:
+        assert server.put(good).status == 403
+        ran = neuco_here("challenge", "amend", server.folder, "dev", "--end", "2100-01-01")
+        assert (ran.code, "publish this file" in ran.out) == (0, True)
+        facts = server.ask("GET", "/api/challenge").json
+        assert facts["phases"]["dev"]["end"] == facts["amendments"][0]["end"] == "2100-01-01T00:00:00Z"
+        assert facts["files"] == ["amendments.json", "rules.json", "seal.json"]
+        assert server.put(good).status == 201
+
+
 def test_what_cannot_be_served_is_said(server: Server, tmp_path: Path) -> None:
     write_example(tmp_path / "box")
     ran = neuco_here("challenge", "serve", tmp_path / "box", "--port", "0")

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from neuco_extensions.challenge.host import Host
 from tests.challenge.parts import embed
 from tests.challenge.server import Server, open_challenge, serving
 from tests.site.conftest import Reader
@@ -38,11 +40,15 @@ def visit(browser: Any, server: Server, **options: Any) -> Reader:
 
 
 def test_a_team_goes_through(browser: Any, server: Server, tmp_path: Path) -> None:
+    with Host(server.folder) as host:
+        host.amend("test", host.challenge.phase("test").end + timedelta(days=7))
     reader = visit(browser, server, viewport={"width": 1440, "height": 900})
     page = reader.page
     assert page.inner_text("h1") == TITLE
     assert re.match(r"\d+ d \d+ h \d\d min left", page.inner_text("[data-phase=dev] .clock"))
     assert "until it starts" in page.inner_text("[data-phase=test] .clock")
+    assert "2101-03-08 00:00 UTC" in page.inner_text("[data-phase=test]")
+    assert "it was to end at 2101-03-01 00:00 UTC" in page.inner_text("[data-phase=test]")
     page.wait_for_selector("#board-table tbody tr")
 
     page.get_by_label("Your team's token").fill("wrong")

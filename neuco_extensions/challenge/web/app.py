@@ -18,6 +18,7 @@ from datetime import UTC, datetime
 from importlib import resources
 from typing import Any
 
+import msgspec
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -76,7 +77,9 @@ class Service:
         """The public rules, the server's clock, and the names of the published files."""
         challenge = await self._hosts.refresh()
         files = await self._hosts.run(lambda _: sorted(published_files(challenge)))
-        return JSONResponse({**challenge.public(), "now": datetime.now(UTC).isoformat(), "files": files})
+        amendments = await self._hosts.run(lambda host: msgspec.to_builtins(host.journal.amendments()))
+        now = datetime.now(UTC).isoformat()
+        return JSONResponse({**challenge.public(), "amendments": amendments, "now": now, "files": files})
 
     async def file(self, request: Request) -> Response:
         """One of the files that are public: seal, and after the end boards, submissions and what was hidden."""

@@ -10,6 +10,7 @@ import queue
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,7 +21,7 @@ from starlette.types import Receive
 from neuco_core.errors import NeucoError
 from neuco_extensions.challenge.host import Host, Upload
 from neuco_extensions.challenge.journal import JournalEntry, RefusedError, stamp
-from neuco_extensions.challenge.rules import RULES, Challenge
+from neuco_extensions.challenge.rules import AMENDMENTS, RULES, Challenge
 
 T = TypeVar("T")
 THREADS = 6
@@ -69,7 +70,7 @@ class ServerLimits:
 
 
 class HostPool:
-    """The challenge in a folder, for an event loop. Teams that are added to the rules are known at the next request."""
+    """The challenge in a folder, for an event loop. New teams and deadlines are known at the next request."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -83,12 +84,13 @@ class HostPool:
             self.challenge: Challenge = host.challenge
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="challenge")
 
-    def _rules_stat(self) -> tuple[int, int, int] | None:
-        try:
-            stat = (self._folder / RULES).stat()
-        except OSError:
-            return None
-        return stat.st_mtime_ns, stat.st_size, stat.st_ino
+    def _rules_stat(self) -> list[tuple[int, int, int]]:
+        stats = []
+        for path in (self._folder / RULES, self._folder / "public" / AMENDMENTS):
+            with suppress(OSError):
+                stat = path.stat()
+                stats.append((stat.st_mtime_ns, stat.st_size, stat.st_ino))
+        return stats
 
     async def refresh(self) -> Challenge:
         """The rules as they are now. If they cannot be read, or break the seal, the last good ones hold."""

@@ -47,6 +47,9 @@ function phaseCard(name, phase) {
     `${plural(phase.per_day, "submission")} a day, ${phase.in_all} in all`,
     `Answer: ${told[phase.feedback]}`,
   ];
+  for (const one of page.facts.amendments.filter(one => one.phase === name)) {
+    facts.push(`Extended on ${moment(one.made)}: it was to end at ${moment(one.old_end)}`);
+  }
   if (phase.after.length) { facts.push(`Ranked: teams with a score in ${phase.after.join(", ")}`); }
   const list = make("ul");
   fill(list, facts.map(fact => make("li", fact)));
