@@ -34,7 +34,7 @@ from tests.challenge.actor import die_before, in_child
 
 TOKEN = "token-of-a-host"
 CHALLENGE = 7
-PHASES = {11: "dev", 12: "test"}
+PHASES: dict[int, str | None] = {11: "dev", 12: "test", 13: None}
 SECRET = "label-of-sample-42-is-3.14159"
 STEPS = [
     (Deliveries, "receive"),

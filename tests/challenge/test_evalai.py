@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import io
 import json
+import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
+import requests
+from requests.adapters import HTTPAdapter
 
+from neuco_core.errors import FetchError
 from neuco_core.fetch.transfer import TransientError
 from neuco_extensions.challenge.evalai import api
 from neuco_extensions.challenge.evalai.api import Account, Api, RefusedPlaceError, allowed, origin
@@ -199,6 +205,43 @@ def test_messages_that_are_not_ours_are_left(server: EvalAI, tmp_path: Path) -> 
     assert ["left in the queue" in line for line in lines] == [True, True]
 
 
+ODD_BODIES = [[11], "11", {"phase_pk": 11}, {"submission_pk": "9" * 5000}, {"phase_pk": 2**64}, {"challenge_pk": None}]
+ODD_STATES = [{"participant_team": "three"}, {"participant_team": 1e300}, {"status": None}, {"input_file": [1]}]
+
+
+@pytest.mark.parametrize("restarts", [1, 2])
+def test_odd_fields_put_their_submission_aside_and_the_worker_goes_on(
+    server: EvalAI, tmp_path: Path, restarts: int
+) -> None:
+    """Also at the next start, when what is open is dealt with first."""
+    server.visibility = 60.0
+    odd = len(ODD_BODIES) + len(ODD_STATES)
+    for number in range(1, odd + 3):
+        server.submit(number, b"score 5")
+    for message, fields in zip(server.queues["queue"], ODD_BODIES, strict=False):
+        message.body = {**message.body, **fields} if isinstance(fields, dict) else fields  # type: ignore[assignment]
+    del server.queues["queue"][2].body["submission_pk"]
+    for number, fields in enumerate(ODD_STATES, len(ODD_BODIES) + 1):
+        server.submissions[number] |= fields
+    server.submissions[odd + 1]["challenge_phase"] = server.queues["queue"][odd].body["phase_pk"] = 13
+    for _ in range(restarts):
+        lines = work(server, tmp_path)
+    kept = {line.split()[1] for line in lines if "kept back: EvalAI's" in line and "cannot be read" in line}
+    assert kept == {str(number) for number in range(len(ODD_BODIES) + 1, odd + 2)}
+    assert restarts > 1 or sum("was left in the queue: EvalAI's message" in line for line in lines) == len(ODD_BODIES)
+    assert (server.status(odd + 2), server.board) == ("finished", [(odd + 2, {"mean_q": 5.0})])
+    no_leak(server, lines)
+
+
+def test_a_full_disk_makes_a_submission_wait(server: EvalAI, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    server.submit(1, b"score 5")
+    with monkeypatch.context() as full:
+        full.setattr(Deliveries, "update", Mock(side_effect=sqlite3.OperationalError("database or disk is full")))
+        assert "submission 1 has to wait: database or disk is full" in work(server, tmp_path)
+    work(server, tmp_path)
+    assert server.status(1) == "finished"
+
+
 @pytest.mark.parametrize(
     ("behaviour", "more", "code", "came"),
     [
@@ -246,6 +289,26 @@ def test_a_place_that_the_host_did_not_name_costs_no_submission(server: EvalAI, 
     assert (server.status(1), server.waiting()) == ("submitted", 1)
     assert any("kept back" in line and "--files https://bucket.test" in line for line in lines)
     no_leak(server, lines)
+
+
+def test_a_redirect_from_https_to_http_is_not_followed_between_named_places(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    urls: list[str] = []
+
+    def send(adapter: HTTPAdapter, request: requests.PreparedRequest, **_: object) -> requests.Response:
+        urls.append(str(request.url))
+        response = requests.Response()
+        response.status_code, response.url, response.request, response.raw = 302, urls[-1], request, io.BytesIO()
+        response.headers["Location"] = "http://evalai.test/x?Signature=signed-1"
+        return response
+
+    monkeypatch.setattr(HTTPAdapter, "send", send)
+    here = Account("http://evalai.test", "q", 1, TOKEN, files=("https://evalai.test",))
+    monkeypatch.setattr("socket.getaddrinfo", lambda *args, **more: [])
+    with pytest.raises(FetchError, match="insecure address") as caught:
+        api.bring("https://evalai.test/x", tmp_path / "1.file", here)
+    assert (urls, "signed-1" in str(caught.value)) == (["https://evalai.test/x"], False)
 
 
 @pytest.mark.parametrize(

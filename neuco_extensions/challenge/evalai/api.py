@@ -14,15 +14,18 @@ from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypeVar
 from urllib.parse import urljoin, urlsplit
 
+import msgspec
 import requests
+from msgspec import Meta, Struct
+from msgspec.structs import replace
 from requests.exceptions import RequestException
 from urllib3.exceptions import HTTPError
 
 from neuco_core.errors import FetchError, UsageError
-from neuco_core.fetch.http import TRANSIENT, accept
+from neuco_core.fetch.http import TRANSIENT, accept, keep_secure
 from neuco_core.fetch.transfer import CHUNK, Settings, Sink, TransientError, Transport, download, shown
 from neuco_extensions.challenge.journal import MESSAGES, Verdict
 
@@ -85,8 +88,52 @@ class EvalAIRefusedError(FetchError):
         self.status = status
 
 
+class OddAnswerError(FetchError):
+    """EvalAI sent fields that are missing, or not of their kind."""
+
+
 class TokenRefusedError(FetchError):
     """EvalAI refused the token, so no request will do any more."""
+
+
+Number = Annotated[int, Meta(ge=0, le=2**63 - 1)]  # as SQLite keeps it
+T = TypeVar("T")
+
+
+class Body(Struct, frozen=True):
+    """What a message says. EvalAI takes some of the numbers from an address, as texts."""
+
+    challenge_pk: Number
+    phase_pk: Number
+    submission_pk: Number
+
+
+class Message(Struct, frozen=True):
+    body: Any = None
+    receipt_handle: str | None = None
+
+
+class Submission(Struct, frozen=True):
+    """What EvalAI says of a submission, as far as the worker looks at it."""
+
+    status: str
+    input_file: str | None = None
+    participant_team: Number | None = None
+    participant_team_name: str | None = None
+    is_public: bool = False
+    submitted_at: str | None = None
+    started_at: str | None = None
+
+
+class PhaseName(Struct, frozen=True):
+    codename: str
+
+
+def read(answer: Any, kind: type[T], what: str) -> T:
+    try:
+        return msgspec.convert(answer, kind, strict=False)
+    except (msgspec.ValidationError, RecursionError) as error:
+        raise OddAnswerError(f"EvalAI's {what} cannot be read: {error}") from error
 
 
 class Api:
@@ -103,27 +150,29 @@ class Api:
         self._session = requests.Session()
         self._codenames: dict[int, str] = {}
 
-    def receive(self) -> Mapping[str, Any]:
+    def receive(self) -> Message:
         """The next message of the queue; its ``body`` is None if there is none."""
-        return self._ask("GET", f"/api/jobs/challenge/queues/{self.account.queue}/")  # type: ignore[no-any-return]
+        return read(self._ask("GET", f"/api/jobs/challenge/queues/{self.account.queue}/"), Message, "queue")
 
     def acknowledge(self, receipt: str) -> None:
         """Take a message from the queue."""
         self._ask("POST", f"/api/jobs/queues/{self.account.queue}/", {"receipt_handle": receipt})
 
-    def submission(self, number: int) -> Mapping[str, Any] | None:
+    def submission(self, number: int) -> Submission | None:
         """A submission as it is now; None if it was deleted."""
         try:
-            return self._ask("GET", f"/api/jobs/submission/{number}")  # type: ignore[no-any-return]
+            answer = read(self._ask("GET", f"/api/jobs/submission/{number}"), Submission, "submission")
         except EvalAIRefusedError as error:
             if error.status == 404:
                 return None
             raise
+        return replace(answer, status=answer.status.lower())
 
     def codename(self, phase: int) -> str:
         """The name that a phase has in ``challenge_config.yaml``."""
         if phase not in self._codenames:
-            self._codenames[phase] = str(self._ask("GET", f"/api/challenges/challenge/phase/{phase}/")["codename"])
+            answer = self._ask("GET", f"/api/challenges/challenge/phase/{phase}/")
+            self._codenames[phase] = read(answer, PhaseName, "phase").codename
         return self._codenames[phase]
 
     def running(self, number: int) -> None:
@@ -190,7 +239,7 @@ class Api:
             raise EvalAIRefusedError(f"EvalAI redirects elsewhere (HTTP {status})", where=where, status=status)
         try:
             content = answer.json()
-        except ValueError:
+        except (ValueError, RecursionError):
             raise TransientError(f"EvalAI sent no JSON (HTTP {status})", where=where) from None
         if status >= 400:
             reason = str(content.get("error", ""))[:200] if isinstance(content, dict) else ""
@@ -254,6 +303,7 @@ def _transport(account: Account) -> Transport:
         "stream": True,
         "allow_redirects": False,
         "headers": {"Accept-Encoding": "identity", "User-Agent": "neuco"},
+        "hooks": {"response": keep_secure},
         "auth": lambda request: request,  # it adds nothing: no line of the host's .netrc goes to a store of files
     }
 

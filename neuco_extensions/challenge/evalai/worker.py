@@ -14,7 +14,7 @@ import math
 import sqlite3
 import time
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -28,7 +28,18 @@ from neuco_core import __version__
 from neuco_core.errors import NeucoError, UsageError
 from neuco_core.fetch.cache import hash_file
 from neuco_core.fetch.transfer import TooLargeError, TransientError
-from neuco_extensions.challenge.evalai.api import Account, Api, EvalAIRefusedError, RefusedPlaceError, allowed, bring
+from neuco_extensions.challenge.evalai.api import (
+    Account,
+    Api,
+    Body,
+    EvalAIRefusedError,
+    OddAnswerError,
+    RefusedPlaceError,
+    Submission,
+    allowed,
+    bring,
+    read,
+)
 from neuco_extensions.challenge.host import Host
 from neuco_extensions.challenge.journal import Code, RefusedError, Verdict
 from neuco_extensions.challenge.setup import add_team
@@ -147,7 +158,7 @@ class EvalAIWorker:
         while True:
             try:
                 busy = self._next()
-            except TransientError as error:
+            except (TransientError, OddAnswerError, sqlite3.Error) as error:
                 self.tell(str(error))
                 busy = False
             wait = self._answer()
@@ -171,18 +182,19 @@ class EvalAIWorker:
     def _next(self) -> bool:
         """Take a message and deal with it; False if there is none."""
         message = self.api.receive()
-        body, receipt = message.get("body"), message.get("receipt_handle")
-        if not body:
+        if not message.body:
             return False
-        # EvalAI takes some of them from an address, as texts.
-        texts = [str(body.get(key, "")) for key in ("challenge_pk", "phase_pk", "submission_pk")]
-        if not all(map(str.isdecimal, texts)) or int(texts[0]) != self.account.challenge or not receipt:
-            # Left in the queue: to delete what is not understood might lose a submission.
+        # What is not understood is left in the queue: to delete it might lose a submission.
+        try:
+            body = read(message.body, Body, "message")
+        except OddAnswerError as error:
+            self.tell(f"a message was left in the queue: {error}")
+            return True
+        if body.challenge_pk != self.account.challenge or not message.receipt_handle:
             self.tell(f"a message that is not for challenge {self.account.challenge} was left in the queue")
             return True
-        _, phase, submission = map(int, texts)
-        self.deliveries.receive(submission, phase, str(receipt))
-        self._safely(submission)
+        self.deliveries.receive(body.submission_pk, body.phase_pk, message.receipt_handle)
+        self._safely(body.submission_pk)
         return True
 
     def _safely(self, submission: int) -> None:
@@ -192,44 +204,44 @@ class EvalAIWorker:
         try:
             with suppress(Timeout), lock.acquire(blocking=False):  # else another worker has it
                 self._deal(self.deliveries.get(submission))
-        except TransientError as error:
+        except (TransientError, OSError, sqlite3.Error) as error:
             self.tell(f"submission {submission} has to wait: {error}")
-        except (EvalAIRefusedError, RefusedPlaceError) as error:
+        except (EvalAIRefusedError, OddAnswerError, RefusedPlaceError) as error:
             self._kept.add(submission)
             self.tell(f"submission {submission} is kept back: {error}")
 
     def _deal(self, delivery: Delivery) -> None:
         number = delivery.submission
         state = self.api.submission(number)
-        if state is None or _status(state) in ENDED:
-            self._end(delivery, "deleted" if state is None else _status(state))
+        if state is None or state.status in ENDED:
+            self._end(delivery, "deleted" if state is None else state.status)
             return
-        if delivery.step == "received" and _status(state) == "running":
-            seconds = (datetime.now(UTC) - _when(state.get("started_at"))).total_seconds()
+        if delivery.step == "received" and state.status == "running":
+            seconds = (datetime.now(UTC) - _when(state.started_at)).total_seconds()
             if seconds <= self.account.stale:
                 return  # another machine's; it comes again if that one fails
         answered = delivery.step in ("put", "acknowledged")
         # After an answer a host may let a failed submission run again: under the same number, with another status.
-        if delivery.verdict is None or (answered and _status(state) in ("resuming", "submitted", "queued")):
+        if delivery.verdict is None or (answered and state.status in ("resuming", "submitted", "queued")):
             self._run(delivery, state)
         self._put(number)
 
-    def _run(self, delivery: Delivery, state: Mapping[str, Any]) -> None:
-        number, url = delivery.submission, str(state.get("input_file") or "")
+    def _run(self, delivery: Delivery, state: Submission) -> None:
+        number, url = delivery.submission, state.input_file or ""
         allowed(url, self.account)  # a place that the host forgot to name must not cost a team its submission
         job = Job(
             submission=number,
             phase=self.api.codename(delivery.phase),
-            team=int(state.get("participant_team") or 0),
-            team_name=str(state.get("participant_team_name") or ""),
-            public=bool(state.get("is_public")),
-            submitted=_when(state.get("submitted_at")),
-            again=_status(state) == "resuming",
+            team=state.participant_team or 0,
+            team_name=state.participant_team_name or "",
+            public=state.is_public,
+            submitted=_when(state.submitted_at),
+            again=state.status == "resuming",
         )
         if delivery.step != "running" or delivery.began is None:
             # A verdict that there was is forgotten.
             self.deliveries.update(number, step="running", began=time.time(), ended=None, sha256=None, verdict=None)
-        if _status(state) != "running":
+        if state.status != "running":
             self.api.running(number)
         verdict, sha256 = self._verdict(job, url)
         self.deliveries.update(number, step="evaluated", ended=time.time(), sha256=sha256, verdict=verdict)
@@ -259,7 +271,7 @@ class EvalAIWorker:
         metadata = {"code": delivery.verdict.code, "neuco": __version__, "sha256": delivery.sha256 or ""}
         for tries in range(1, self.account.tries + 1):
             state = self.api.submission(number)
-            if state is None or _status(state) in ENDED:
+            if state is None or state.status in ENDED:
                 break
             try:
                 self.api.put(number, delivery.phase, codename, delivery.verdict, metadata)
@@ -298,17 +310,13 @@ class EvalAIWorker:
         return delivery.began + max(ticks, 1) * self.account.hold
 
 
-def _status(state: Mapping[str, Any]) -> str:
-    return str(state.get("status", "")).lower()
-
-
-def _when(text: object) -> datetime:
+def _when(text: str | None) -> datetime:
     """A time of EvalAI's; what cannot be read counts as now."""
     try:
-        time = datetime.fromisoformat(str(text).replace("Z", "+00:00"))
-    except ValueError:
+        time = datetime.fromisoformat(text or "")
+        return (time if time.tzinfo else time.replace(tzinfo=UTC)).astimezone(UTC)
+    except (ValueError, OverflowError):
         return datetime.now(UTC)
-    return time if time.tzinfo else time.replace(tzinfo=UTC)
 
 
 class Bridge:
