@@ -196,4 +196,4 @@ def test_boards_and_documentation_go_to_pages_together(act: Act, tmp_path: Path)
     served = act.artefacts / "deployed"
     assert (served / "leaderboard" / "index.html").read_text() == "the boards of main"
     assert 'href="leaderboard/index.html"' in (served / "index.html").read_text()
-    assert (served / "maintaining.html").is_file()
+    assert (served / "maintain" / "maintaining.html").is_file()
