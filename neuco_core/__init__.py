@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from neuco_core.studies.evaluate import evaluate as evaluate
     from neuco_core.tables.embeddings import Embeddings as Embeddings
     from neuco_core.tables.embeddings import read_embeddings as read_embeddings
+    from neuco_core.tables.pinning import pin_labels as pin_labels
 
 __version__ = "0.1.0"
 
@@ -63,6 +64,7 @@ _PUBLIC = {
     "studies.compare": "compare",
     "studies.evaluate": "Results evaluate",
     "tables.embeddings": "Embeddings read_embeddings",
+    "tables.pinning": "pin_labels",
 }
 _HOME = {name: f"neuco_core.{module}" for module, names in _PUBLIC.items() for name in names.split()}
 __all__ = sorted(_HOME)  # noqa: PLE0605 - computed from the one list of public names

@@ -47,3 +47,28 @@ def read_terminal(terminal: int) -> bytes:
 
 def unstyled(text: str) -> str:
     return STYLE.sub("", text)
+
+
+def converse(*args: str, until: str, then: bytes, **environment: str) -> tuple[int, str]:
+    """Run ``neuco`` before a person who types ``then`` once ``until`` is on the screen: exit code and screen."""
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "neuco_core.cli", *args]
+    variables = {**os.environ, "TERM": "dumb", "COLUMNS": "200", **environment}
+    with subprocess.Popen(
+        command, stdin=theirs, stdout=theirs, stderr=theirs, env=variables, preexec_fn=_own_terminal
+    ) as process:
+        os.close(theirs)
+        screen = b""
+        while until.encode() not in screen:
+            assert process.poll() is None, screen.decode()
+            screen += os.read(ours, 65536)
+        os.write(ours, then)
+        screen += read_terminal(ours)
+        os.close(ours)
+    return process.returncode, unstyled(screen.decode().replace("\r\n", "\n"))
+
+
+def _own_terminal() -> None:
+    """In the child: the terminal on its stdin is its own, so that Ctrl-C typed there reaches it."""
+    os.setsid()
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)

@@ -19,7 +19,7 @@ def higher_is_better(column: Column, task: BoardTask) -> bool:
 
 
 def nobody(suite: str) -> str:
-    return f"No method has been scored on this suite yet: `neuco score --all --suite {suite}`"
+    return f"No scores yet. Score every method: `neuco score --all --suite {suite}`."
 
 
 def show(column: Column, value: Value, name: Callable[[str], str] = str) -> str:

@@ -60,7 +60,10 @@ class PublishedRow(Part, frozen=True, kw_only=True):
 
 
 class Published(Part, frozen=True, kw_only=True):
-    """A published board. Its ``kind`` makes the ranking of the printed scores or values."""
+    """A published board. Its ``kind`` makes the ranking of the printed scores or values.
+
+    With the ``protocol`` of its scores, and tasks that are registered, a file can be scored and placed among them.
+    """
 
     schema: Literal[2]
     id: Id
@@ -73,6 +76,7 @@ class Published(Part, frozen=True, kw_only=True):
     tasks: tuple[Id, ...] = ()
     dataset: str = ""
     metric: str = ""
+    protocol: str = ""
     columns: tuple[Column, ...] = ()
     fact_columns: tuple[Column, ...] = ()
     metrics: dict[Id, str] = field(default_factory=dict)

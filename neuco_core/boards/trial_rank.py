@@ -11,10 +11,11 @@ from typing import Any
 from msgspec.structs import replace as replace_fields
 
 from neuco_core.boards.formatting import RANK, show
-from neuco_core.boards.model import Board, BoardRow
+from neuco_core.boards.model import Board, BoardRow, Publication
+from neuco_core.boards.published import Published, PublishedRow, list_published
 from neuco_core.boards.store import current
 from neuco_core.env import available_cores, registry_dir
-from neuco_core.errors import NeucoError, UnknownIdError, UsageError
+from neuco_core.errors import DataError, NeucoError, UnknownIdError, UsageError
 from neuco_core.plugins.catalog import Catalog, load_protocol
 from neuco_core.records.model import Record
 from neuco_core.records.store import read_all
@@ -69,15 +70,23 @@ def rank_on(
     only: Sequence[str] = (),
     registry: Path | None = None,
     on_record: Callable[[Record], None] | None = None,
+    name: str = "",
 ) -> Standing:
     """Score files of embeddings on a suite's tasks, by its protocol, and rank them in the pool of its board.
 
+    A published board that names its protocol is ranked on in the same way, beside the scores as they were printed.
+
     ``options`` are those of the board's kind; with ``only``, the pool is the files and the methods that match one of
-    the patterns. ``on_record`` is called with each score. The registry is read and never written.
+    the patterns. ``on_record`` is called with each score; ``name`` is what to call a single file. The registry is read
+    and never written.
     """
     registry = registry or registry_dir()
     catalog = Catalog(registry=registry)
-    chosen = catalog.suite(suite) if isinstance(suite, str) else suite
+    published = {item.id: item for item in list_published(registry)}.get(suite) if isinstance(suite, str) else None
+    if published is not None:
+        chosen = _as_suite(published)
+    else:
+        chosen = catalog.suite(suite) if isinstance(suite, str) else suite
     if not files:
         raise UsageError("no file to rank", expected="a CSV, Parquet, NPZ or NPY file of embeddings")
     paths = list(dict.fromkeys(map(Path, files)))
@@ -88,19 +97,46 @@ def rank_on(
         now = current(registry)  # takes longer than to see that a file will not do
         records = list(_score(opened, tasks, chosen.protocol, shared, on_record))
         missing = [_missing(file, tasks, shared) for file in opened]
-    titles = {file.method.id: file.path.name + YOURS for file in opened}
-    pool = replace(now, records=[*now.records, *records])
-    board = pool.board(chosen, options, (*only, *titles) if only else ())
+    names_by_method = {file.method.id: name or file.path.name for file in opened}
+    titles = {method: shown + YOURS for method, shown in names_by_method.items()}
+    if published is not None:
+        board = _beside(published, titles, records).board(options)
+    else:
+        pool = replace(now, records=[*now.records, *records])
+        board = pool.board(chosen, options, (*only, *titles) if only else ())
     rows = {row.method: row for row in board.rows}
     file_ranks: list[FileRank] = []
     notes: list[str] = []
     for file, lacking in zip(opened, missing, strict=True):
         row = rows[file.method.id]
-        file_rank = FileRank(file.path, row, _sentence(board, titles[row.method], row), lacking)
+        file_rank = FileRank(file.path, row, _sentence(board, names_by_method[row.method], row), lacking)
         file_ranks.append(file_rank)
         notes += _notes(file_rank, file, records)
     marked = tuple(replace_fields(row, title=titles.get(row.method, row.title)) for row in board.rows)
     return Standing(replace_fields(board, rows=marked), tuple(file_ranks), tuple(notes))
+
+
+def _as_suite(published: Published) -> Suite:
+    """The tasks and the protocol of a published board."""
+    if not published.protocol:
+        hint = "Name the board of a suite; see `neuco leaderboard list`"
+        raise UsageError("this published board does not say how a file would be scored", where=published.id, hint=hint)
+    return Suite(id=published.id, tasks=dict.fromkeys(published.tasks, 1), protocol=published.protocol)
+
+
+def _beside(published: Published, titles: Mapping[str, str], records: Sequence[Record]) -> Published:
+    """A published board with the files that have a score on each of its tasks."""
+    results = {(record.method, record.task): record for record in records}
+    rows = []
+    for method, title in titles.items():
+        cells = [results[method, task] for task in published.tasks]
+        scores = [record.mean for record in cells if record.mean is not None]
+        if len(scores) < len(cells):
+            lacks = [record for record in cells if record.mean is None]
+            tasks = join_names([record.task for record in lacks])
+            raise DataError(f"{title} has no score on {tasks}", where=published.id, hint=lacks[0].reason)
+        rows.append(PublishedRow(method=method, title=title, name=title, baseline=False, scores=tuple(scores)))
+    return replace_fields(published, rows=(*published.rows, *rows))
 
 
 def rank_of(
@@ -181,7 +217,10 @@ def _sentence(board: Board, name: str, row: BoardRow, verb: str = "would have") 
     group = {other for group in board.groups or () if row.method in group for other in group} - {row.method}
     alike = sorted(group, key=lambda other: (abs(board.ranks[other] - board.ranks[row.method]), other))  # nearest first
     tied = f"; statistically indistinguishable from {join_names(alike)}" if alike else ""
-    return f"{name} {verb} rank {row.rank} of {len(board.ranked)}{sure}{tied}."
+    if len(board.ranked) == 1:
+        return f"{name} is the only method with scores here, so there is no rank yet."
+    among = " among results as published, which were not re-run here" if isinstance(board.about, Publication) else ""
+    return f"{name} {verb} rank {row.rank} of {len(board.ranked)}{among}{sure}{tied}."
 
 
 def _notes(file_rank: FileRank, file: EmbeddingsFile, records: Sequence[Record]) -> Iterator[str]:

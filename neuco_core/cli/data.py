@@ -5,13 +5,13 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from neuco_core.cli import CommandTable
 from neuco_core.cli.options import ids_of
-from neuco_core.cli.output import clean, echo_json, echo_rows, json_option, table
+from neuco_core.cli.output import can_ask, clean, echo_json, echo_rows, json_option, table
 from neuco_core.errors import EXIT_CODES, ChecksumError, DataError, NeucoError, UsageError
 from neuco_core.fetch import links
 from neuco_core.fetch.cache import MADE, CachedFile, cache_dir, discard, entries, files_made, prunable, remove
@@ -21,6 +21,9 @@ from neuco_core.plugins.catalog import list_tasks, load_dataset, load_method
 from neuco_core.progress import show_progress
 from neuco_core.specs import Remote, Task
 from neuco_core.text import counted
+
+if TYPE_CHECKING:
+    from neuco_core.tables.pinning import PinReport
 
 COMMANDS = {name: f"neuco_core.cli.data:{name}" for name in ("fetch", "link", "ls", "pin", "prune", "verify")}
 COMMANDS |= {name: f"neuco_core.cli.data_publish:{name}" for name in ("package", "upload")}
@@ -95,11 +98,14 @@ def _choose(tasks: Sequence[str], suite: str | None) -> list[Task]:
 
 
 def _raise_for(errors: Sequence[NeucoError], total: int, done: str) -> None:
-    """End a command that tried everything: raise the only error, or the first with their number."""
+    """End a command that tried everything: raise the only error, or their number with the only or the first reason."""
     if len(errors) == 1:
         raise errors[0]
     if errors:
-        raise type(errors[0])(f"{len(errors)} of {total} files could not be {done}; the first: {errors[0]}")
+        first, count = errors[0], f"{len(errors)} of {total} files could not be {done}"
+        if len({error.what for error in errors}) == 1:
+            raise type(first)(f"{count}: {first.what}", hint=first.hint)
+        raise type(first)(f"{count}; the first: {first}")
 
 
 @click.command()
@@ -107,22 +113,25 @@ def _raise_for(errors: Sequence[NeucoError], total: int, done: str) -> None:
 @click.option("--suite", shell_complete=ids_of("suite"), help="The tasks of this suite.")
 @click.option("--method", "methods", multiple=True, shell_complete=ids_of("method"), help="The weights of this method.")
 @click.option("--replace", is_flag=True, help="Accept a file that differs from its pin: its owner has changed it.")
+@click.option("--yes", is_flag=True, help="Pin without asking.")
 @json_option
-def pin(tasks: Sequence[str], suite: str | None, methods: Sequence[str], replace: bool, as_json: bool) -> None:
-    """Verify labels, or weights of an encoder, that nobody has verified.
+def pin(
+    tasks: Sequence[str], suite: str | None, methods: Sequence[str], replace: bool, yes: bool, as_json: bool
+) -> None:
+    """Download and confirm labels, or weights of an encoder, that have no published checksum.
 
-    Fetches them, shows sha256, bytes, rows and range, and pins them: from then on only these bytes are
+    Shows sha256, bytes, rows and range, and pins the files after a yes: from then on only these bytes are
     accepted. Compare the figures with what the owner of the data says before you rely on them. All are tried; if
-    some fail, the others are pinned, and the command ends with the exit code of the first failure. The pin goes
+    some fail, the others can be pinned, and the command ends with the exit code of the first failure. The pin goes
     into registry/pins.json of a checkout, else into your own pins.json; NEUCO_PINS names another file.
     """
-    from neuco_core.tables.pinning import PinReport, pin_task, pin_weights  # heavy: reads tables
+    from neuco_core.tables.pinning import inspect_labels, inspect_weights  # heavy: reads tables
 
     reports: dict[str, PinReport] = {}
     failed: dict[str, NeucoError] = {}
     for task in _choose(tasks, suite) if tasks or suite or not methods else ():
         try:
-            reports[task.label] = pin_task(task, replace=replace)
+            reports[task.label] = inspect_labels(task, replace=replace)
         except NeucoError as error:
             failed[task.label] = error
     for name in methods:
@@ -130,25 +139,55 @@ def pin(tasks: Sequence[str], suite: str | None, methods: Sequence[str], replace
         if not method.weights:
             raise UsageError(f"method {name!r} has no weights", hint="Files of embeddings are declared by their sha256")
         try:
-            reports |= {report.task: report for report in pin_weights(method, replace=replace)}
+            reports |= {report.task: report for report in inspect_weights(method, replace=replace)}
         except NeucoError as error:
             failed[name] = error
     if as_json:
         rows = [dataclasses.asdict(report) for report in reports.values()]
         echo_json(rows + [{"task": name, "state": "failed", "error": str(reason)} for name, reason in failed.items()])
     else:
-        for report in reports.values():
-            click.echo(f"{report.task}: {report.state}\n  sha256  {report.sha256}\n  bytes   {report.size}")
-            if report.lowest is not None and report.highest is not None:
-                dropped = f", and {report.dropped} without a label" if report.dropped else ""
-                click.echo(f"  rows    {report.rows}{dropped}")
-                click.echo(f"  labels  from {report.lowest:g} to {report.highest:g}")
+        show_reports(list(reports.values()))
+        reasons = {error.what for error in failed.values()}
         for name, reason in failed.items():
-            # A single failure is the error that the command ends with; it is not repeated.
-            click.echo(f"{name}: failed" + (f": {reason}" if len(failed) > 1 else ""))
-        for file in sorted({report.file for report in reports.values() if report.file}):
-            click.echo(f"Pins are in {file}")
+            # A single reason is the error that the command ends with; it is not repeated.
+            click.echo(f"{name}: failed" + (f": {reason}" if len(reasons) > 1 else ""))
+    if not confirm(list(reports.values()), yes=yes):
+        hint = "Compare the figures with what the owner of the data says, then run the command again with --yes"
+        raise UsageError("nothing is pinned", hint=hint)
     _raise_for(list(failed.values()), len(reports) + len(failed), "pinned")
+
+
+# What a user reads for the state of a report.
+PIN_STATES = {
+    "declared": "already has a checksum",
+    "unchanged": "already pinned, and unchanged",
+    "new": "not pinned yet",
+    "changed": "differs from its pin",
+}
+
+
+def show_reports(reports: Sequence[PinReport]) -> None:
+    """What was found, so that somebody can compare it with what the owner of the data says."""
+    for report in reports:
+        click.echo(f"{report.task}: {PIN_STATES[report.state]}\n  from    {report.seen}")
+        click.echo(f"  sha256  {report.sha256}\n  bytes   {report.size}")
+        if report.lowest is not None and report.highest is not None:
+            dropped = f", and {report.dropped} without a label" if report.dropped else ""
+            click.echo(f"  rows    {report.rows}{dropped}")
+            click.echo(f"  labels  from {report.lowest:g} to {report.highest:g}")
+
+
+def confirm(reports: Sequence[PinReport], *, yes: bool = False) -> bool:
+    """Pin what is not pinned yet if the user says yes; whether nothing is left to pin."""
+    from neuco_core.tables.pinning import accept  # as above
+
+    count = counted(sum(report.open for report in reports), "file")
+    if any(report.open for report in reports):
+        question = f"Pin {count}? From then on only these bytes are accepted."
+        if not yes and not (can_ask() and click.confirm(question, err=True)):
+            return False
+        click.echo(f"{count} pinned in {accept(reports)}", err=True)
+    return True
 
 
 @click.command()
@@ -159,14 +198,17 @@ def pin(tasks: Sequence[str], suite: str | None, methods: Sequence[str], replace
 def link(dataset: str | None, folder: Path | None, forget: bool, as_json: bool) -> None:
     """Use a local copy of a dataset.
 
-    Links the copy of DATASET in FOLDER; without arguments, lists the links. Files are looked for by their path in
-    the dataset. The variable NEUCO_DATASET_<ID> does the same for one run, and wins.
+    Links the copy of DATASET in FOLDER, which must hold one of its files or its cubes; without arguments, lists the
+    links. The variable NEUCO_DATASET_<ID> does the same for one run, and wins.
     """
     if dataset and forget:
         if not links.remove_link(dataset):
             raise UsageError(f"{dataset!r} is not linked", hint="`neuco data link` lists the links")
     elif dataset and folder:
-        links.add_link(load_dataset(dataset).id, folder)
+        chosen = load_dataset(dataset)
+        if folder.is_dir():
+            links.require_copy(chosen, folder)
+        links.add_link(chosen.id, folder)
     elif dataset or forget:
         raise UsageError("a link needs a dataset and a folder", hint="neuco data link DATASET FOLDER, or --remove")
     folders = links.read_links()

@@ -11,6 +11,7 @@ import click
 from neuco_core.boards import report
 from neuco_core.boards.diff import changes
 from neuco_core.boards.facts import extra_cells, filled
+from neuco_core.boards.formatting import nobody
 from neuco_core.boards.formatting import show as show_value
 from neuco_core.boards.model import Board, Section, plain
 from neuco_core.boards.published import list_published
@@ -32,8 +33,10 @@ from neuco_core.cli.output import clean, echo_json, json_option, say, table, war
 from neuco_core.cli.score_show import describe
 from neuco_core.env import layers, registry_dir
 from neuco_core.errors import DataError, NeucoError, UnknownIdError, UsageError
+from neuco_core.fetch.fetch import find_pins
+from neuco_core.fetch.links import dataset_root
 from neuco_core.figures import write_figure
-from neuco_core.plugins.catalog import catalog
+from neuco_core.plugins.catalog import catalog, list_tasks
 from neuco_core.specs import Suite
 from neuco_core.text import common_prefix, counted
 
@@ -237,9 +240,6 @@ def show(
     if files:
         if kind:
             raise UsageError("--with places a file on the suite's own board", hint="Leave out --kind")
-        if name in {item.id for item in list_published(registry_dir())}:
-            hint = "Name the board of a suite; see `neuco leaderboard list`"
-            raise UsageError("a published board has no labels to score a file with", where=name, hint=hint)
         standing = rank_on(
             name, *files, options=options, only=only, on_record=lambda record: click.echo(describe(record), err=True)
         )
@@ -313,6 +313,9 @@ def print_board(board: Board, grid: report.Grid, *, details: bool = False) -> No
     """The title, the table and what must be said below it; what would take more than a line is in the details."""
     title, name = board.about.title, board.about.id
     say(f"{title} ({name})" if title else name)
+    if not board.rows and board.suite:
+        say(_nobody(board.suite.id, {task.id for task in board.tasks}))
+        return
     right, prefix = set(range(len(grid.headers))) - {1}, common_prefix([task.id for task in board.tasks])
     click.echo(table(grid.headers, grid.rows, right, drop=grid.drop, prefix=prefix, strong=grid.best))
     for note in grid.brief:
@@ -320,6 +323,16 @@ def print_board(board: Board, grid: report.Grid, *, details: bool = False) -> No
     for section in report.details(board) if details else ():
         click.echo()
         print_section(board, section)
+
+
+def _nobody(suite: str, task_ids: set[str]) -> str:
+    """What to do about a suite on which nobody has a score, and what has been published."""
+    sentence, tasks = nobody(suite), list_tasks(*task_ids)
+    pins = find_pins([task.source for task in tasks])
+    if any(not pin and not dataset_root(task.dataset) for task, pin in zip(tasks, pins, strict=True)):
+        sentence = f"No scores yet. The labels are not on this machine: `neuco data pin --suite {suite}`."
+    published = [f"`neuco leaderboard show {p.id}`" for p in list_published(registry_dir()) if task_ids <= {*p.tasks}]
+    return sentence + (f" Published results: {', '.join(published)}." if published else "")
 
 
 def print_section(board: Board, section: Section) -> None:

@@ -14,7 +14,7 @@ from neuco_core.cli.options import ids_of, selection_options
 from neuco_core.cli.output import clean, echo_rows, json_option, warn_of_suites
 from neuco_core.env import switched_on
 from neuco_core.errors import NeucoError
-from neuco_core.fetch.fetch import find_pins
+from neuco_core.fetch.fetch import Pin, find_pins, user_pins
 from neuco_core.fetch.links import dataset_root, linked_file
 from neuco_core.plugins.catalog import catalog, list_datasets, list_methods, list_protocols, list_tasks
 from neuco_core.specs import Task, to_json
@@ -32,7 +32,7 @@ def tasks(patterns: Sequence[str], tags: Sequence[str], as_json: bool, **conditi
     rows = []
     for task, task_pin in zip(specs, find_pins([task.source for task in specs]), strict=True):
         title = f"control: {task.title}" if task.control else task.title
-        state = _state(task, pinned=task_pin is not None, copied=task.dataset in copied)
+        state = _state(task, task_pin, copied=task.dataset in copied)
         rows.append((task.id, task.dataset, task.kind, task.metric, str(task.version), state, title))
     _print(specs, ("task", "dataset", "kind", "metric", "v", "labels", "title"), rows, as_json, (4, 3, 5, 2))
 
@@ -118,11 +118,13 @@ def _has_copy(dataset: str) -> bool:
     return False
 
 
-def _state(task: Task, *, pinned: bool, copied: bool) -> str:
+def _state(task: Task, pin: Pin | None, *, copied: bool) -> str:
     """Where labels come from: the package, a pinned remote, the dataset's local copy, or nowhere yet."""
     with contextlib.suppress(NeucoError):  # as above, of a file in it
         if copied and linked_file(task.dataset, task.source) is not None:
             return "linked"
     if task.source.url.startswith("pkg:"):
         return "embedded" if task.source.pinned else "unpinned"
-    return "pinned" if pinned else "unpinned"
+    if pin is None:
+        return "unpinned"
+    return "pinned by you" if pin.source == str(user_pins()) else "pinned"

@@ -79,6 +79,11 @@ def warn_of_suites() -> None:
         warn(sentence)
 
 
+def can_ask() -> bool:
+    """Whether somebody sits there: questions go to stderr, answers come from stdin."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
 def warn(message: str) -> None:
     click.echo(clean(f"neuco: warning: {message}"), err=True)
 

@@ -5,14 +5,17 @@ from __future__ import annotations
 import math
 import re
 import shlex
+import sys
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
 
+from neuco_core.boards.published import list_published
+from neuco_core.cli.data import confirm, show_reports
 from neuco_core.cli.options import (
     Choice,
     batch_option,
@@ -27,7 +30,7 @@ from neuco_core.cli.options import (
     task_options,
     together,
 )
-from neuco_core.cli.output import clean, warn
+from neuco_core.cli.output import can_ask, clean, warn
 from neuco_core.cli.score_show import (
     Answer,
     AnswerForm,
@@ -39,12 +42,15 @@ from neuco_core.cli.score_show import (
     outcomes,
     verdict,
 )
-from neuco_core.env import available_cores, registry_dir
+from neuco_core.env import available_cores, registry_dir, switched_on
 from neuco_core.errors import ScoreError, UsageError
+from neuco_core.fetch.fetch import find_pins
+from neuco_core.fetch.links import dataset_root
 from neuco_core.fields import ID
 from neuco_core.plugins.catalog import list_methods
 from neuco_core.progress import show_progress
 from neuco_core.records.model import Record
+from neuco_core.records.store import read_all
 from neuco_core.runs.engine import EngineError, EngineLike, default_limits, open_engine
 from neuco_core.runs.files import EmbeddingsFile, free_names, open_file
 from neuco_core.runs.messages import ScoreCell, Step
@@ -52,6 +58,7 @@ from neuco_core.runs.plan import make_plan
 from neuco_core.runs.preview import Preview, plan_preview
 from neuco_core.runs.run import run_plan, shared_folder
 from neuco_core.specs import Task
+from neuco_core.tables.pinning import inspect_labels
 from neuco_core.text import counted, join_names
 
 UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
@@ -83,6 +90,7 @@ run_options = together(
     click.option("--fresh", is_flag=True, help="Run again what is on record, too."),
     click.option("--save", is_flag=True, help="Record the scores of --embeddings files as well."),
     click.option("--name", metavar="ID", help="What to call the --embeddings file. [default: from its name]"),
+    click.option("--yes", is_flag=True, help="Download and pin labels that have no published checksum without asking."),
     engine_option,
     jobs_option,
     batch_option,
@@ -114,6 +122,7 @@ class ScoreRequest:
     fresh: bool
     save: bool
     name: str | None
+    yes: bool
     # How to run
     engine: str
     jobs: int | None
@@ -203,6 +212,8 @@ def _score(request: ScoreRequest, choice: Choice, preview: Preview | None, form:
     jobs, registry = request.jobs or available_cores(), registry_dir()
     engine = open_engine(request.engine, jobs)  # before the plan: a wrong name costs no time
     limits = default_limits(jobs, request.time_limit, request.memory_limit, request.embed_time_limit)
+    if not request.dry_run and (request.yes or can_ask()):
+        _offer_labels(request, choice)
     files = _open_files(request, choice.tasks, shared) if request.files else []
     methods = list_methods(*request.methods) if request.methods or request.everything else []
     if preview:
@@ -245,9 +256,34 @@ def _score(request: ScoreRequest, choice: Choice, preview: Preview | None, form:
     Answer(plans, results, made, preview, save=request.save).give(form)
     scored = any(outcome.status == "ok" for outcome in results)
     if request.files and choice.suite and scored and form.form == "table":
-        command = ["neuco", "leaderboard", "show", choice.suite, "--with", str(request.files[0])]
+        command = ["neuco", "leaderboard", "show", _board_with_scores(choice), "--with", str(request.files[0])]
         click.echo(f"where it would stand: {shlex.join(command)}")
     _end(results, request, () if request.everything else choice.asked)
+
+
+def _offer_labels(request: ScoreRequest, choice: Choice) -> None:
+    """Let the user download and confirm labels that have no published checksum, where they are what is missing."""
+    if switched_on("NEUCO_OFFLINE") or not (choice.suite or choice.same_dataset):  # nobody is asked about all there is
+        return
+    datasets = {name for method in list_methods(*request.methods) for name in method.files} if request.methods else ()
+    tasks = [task for task in choice.tasks if request.files or task.dataset in datasets]
+    pins = find_pins([task.source for task in tasks])
+    missing = [task for task, pin in zip(tasks, pins, strict=True) if not pin and not dataset_root(task.dataset)]
+    if missing:
+        count = counted(len(missing), "task")
+        click.echo(f"Downloading the labels of {count}, whose owner publishes no checksums:", err=True)
+        reports = [inspect_labels(task) for task in missing]
+        with redirect_stdout(sys.stderr):
+            show_reports(reports)
+        confirm(reports, yes=request.yes)
+
+
+def _board_with_scores(choice: Choice) -> str:
+    """The suite, or if nobody has scores on it, a published board of its tasks on which a file can be placed."""
+    suite, tasks = str(choice.suite), {task.id for task in choice.tasks}
+    if any(record.task in tasks and record.ok for record in read_all(registry_dir())):
+        return suite
+    return next((p.id for p in list_published(registry_dir()) if p.protocol and tasks <= {*p.tasks}), suite)
 
 
 def _open_files(request: ScoreRequest, tasks: Sequence[Task], shared: str) -> list[EmbeddingsFile]:

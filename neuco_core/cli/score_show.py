@@ -18,6 +18,7 @@ from neuco_core.cli.options import together
 from neuco_core.cli.output import clean, echo_data, echo_json, json_text, only_data, say, table
 from neuco_core.env import registry_dir
 from neuco_core.errors import UsageError
+from neuco_core.fetch.fetch import pinned_by_user
 from neuco_core.files import write_atomic
 from neuco_core.records.model import Record
 from neuco_core.records.store import find_record
@@ -25,7 +26,7 @@ from neuco_core.runs.plan import STATES, Plan, PlannedCell
 from neuco_core.runs.preview import Preview
 from neuco_core.scoring.quality import middle, odd_splits, ruled, split_count
 from neuco_core.specs import Task, exact, to_json
-from neuco_core.text import counted
+from neuco_core.text import counted, join_names
 
 SUFFIXES = {".json": "json", ".csv": "csv", ".txt": "table"}
 CELL = ("method", "task", "protocol", "status")
@@ -330,6 +331,9 @@ def _remarks(scored: Sequence[tuple[PlannedOutcome, Record]]) -> Iterator[str]:
         remark = ruled(record.per_split)
         if remark:
             yield f"{record.key[1]}, {record.key[0]}: a few splits rule the mean: {remark}"
+    tasks = {o.cell.task.label: o.cell.task for o, _ in scored}
+    if own := [label for label, task in tasks.items() if pinned_by_user(task.source)]:
+        yield f"labels pinned by you, not by the registry: {join_names(own)}"
     replaced = {o.cell.method.label: record.samples.get("replaced_values", 0) for o, record in scored}
     for name, count in replaced.items():
         if count:

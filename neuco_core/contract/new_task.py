@@ -53,7 +53,7 @@ def new_task(request: TaskRequest) -> tuple[Path, list[str]]:
     """Write a plugin for a file of labels, or for labels at an address: where it is, and what was found and guessed."""
     remote = request.labels.startswith(ENDINGS)
     with scaffold.building(request) as plugin:
-        source = fetch_unverified(Remote(request.labels), plugin.scratch) if remote else Path(request.labels)
+        source = fetch_unverified(Remote(request.labels), plugin.scratch)[0] if remote else Path(request.labels)
         file, match = plugin.folder / "labels.csv", IdMatcher(request.dataset, renames=not remote)
         package = package_labels(
             source,

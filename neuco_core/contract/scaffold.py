@@ -162,7 +162,7 @@ def _moved_to(target: Path) -> Iterator[Path]:
 def bring(source: str, scratch: Path) -> Path:
     """The file itself, or what is at the address; that goes to the cache later, when it is declared."""
     if source.startswith(ENDINGS):
-        return fetch_unverified(Remote(source), scratch)
+        return fetch_unverified(Remote(source), scratch)[0]
     if not Path(source).is_file():
         raise UsageError("no such file", where=source, expected="a file, or an address: " + ", ".join(ENDINGS))
     return Path(source)

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import importlib.resources
 import os
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import itemgetter
 from pathlib import Path, PurePosixPath
-from typing import Literal
+from typing import Literal, TypeVar
 from urllib.parse import unquote, urlsplit
 
 from neuco_core.env import layers, registry_dir, user_registry
@@ -24,6 +25,7 @@ from neuco_core.fields import SHA256
 from neuco_core.files import read_strictly
 from neuco_core.specs import Dataset, Method, Remote, Task
 
+T = TypeVar("T")
 LARGEST = 10_000_000  # bytes of a file of pins
 UNREGISTERED = "Declare its sha256; for the labels of a registered task, run `neuco data pin TASK`"
 
@@ -33,9 +35,11 @@ def fetch(remote: Remote, *, progress: bool | None = None) -> Path:
 
     Files of packages (``pkg://``) and ``file://`` are hashed where they are, every time. Everything else is
     fetched once into the cache and hashed there every time. ``progress=None`` shows a bar on a terminal. An address
-    on this machine goes before the others, which are tried in their order: the bytes are the same.
+    on this machine goes before the others, which are tried in their order: the bytes are the same. A branch that has
+    moved on is asked for the commit at which its file was pinned.
     """
     pin = require_pin(remote)
+    urls = [pin.url if pin.url and _unrevised(url) == _unrevised(pin.url) else url for url in remote.urls]
 
     def read(url: str) -> Path:
         if not is_local(url):  # also what a mirror gives is looked for by the name in the first address
@@ -44,34 +48,42 @@ def fetch(remote: Remote, *, progress: bool | None = None) -> Path:
         verify(path, pin, url)
         return path
 
-    return _first_to_answer(sorted(remote.urls, key=lambda url: not is_local(url)), read, remote)
+    return _first_to_answer(sorted(urls, key=lambda url: not is_local(url)), read, remote)
 
 
-def fetch_unverified(remote: Remote, folder: Path, *, progress: bool | None = None) -> Path:
-    """The file of the first address that answers, unchecked, in ``folder``: for ``neuco data pin`` to look at."""
+def _unrevised(url: str) -> str:
+    """An address in a repository without its branch, tag or commit."""
+    return re.sub("@[^/]+/", "@/", url, count=1)
+
+
+def fetch_unverified(remote: Remote, folder: Path, *, progress: bool | None = None) -> tuple[Path, str]:
+    """The file of the first address that answers, unchecked, in ``folder``: for ``neuco data pin`` to look at.
+
+    With it the address, in which a branch is replaced by the commit that it stands for now.
+    """
     settings = Settings.from_environment()
     path = folder / file_name(remote.url)
 
-    def read(url: str) -> Path:
+    def read(url: str) -> tuple[Path, str]:
         if is_local(url):
-            return resolve(url)
+            return resolve(url), url
         if settings.offline:
             raise OfflineError("a pin needs the network, and NEUCO_OFFLINE is set", where=shown(url))
-        download(url, path, settings, size=remote.size, progress=progress)
-        return path
+        commit = download(url, path, settings, size=remote.size, progress=progress).commit
+        return path, re.sub("@[^/]+/", f"@{commit}/", url, count=1) if commit and url.startswith("hf:") else url
 
     return _first_to_answer(remote.urls, read, remote)
 
 
-def _first_to_answer(urls: Sequence[str], read: Callable[[str], Path], remote: Remote) -> Path:
-    """What the first address gives that can be read; else one error for all, of their common kind if they have one."""
+def _first_to_answer(urls: Sequence[str], read: Callable[[str], T], remote: Remote) -> T:
+    """What the first address gives that can be read; else one error for all: their common one, or of their kind."""
     failures: list[NeucoError] = []
     for url in urls:
         try:
             return read(url)
         except (FetchError, DataError) as error:
             failures.append(error)
-    if len(failures) == 1:
+    if len({error.what for error in failures}) == 1:
         raise failures[0]
     kinds = {type(error) for error in failures}
     kind = kinds.pop() if len(kinds) == 1 else FetchError
@@ -103,7 +115,7 @@ def _cached(url: str, pin: Pin, item: cache.CachedFile, progress: bool | None) -
             return item.path
         with cache.scratch() as folder:
             path = folder / item.path.name
-            resumed = download(url, path, settings, size=pin.size, progress=progress)
+            resumed = download(url, path, settings, size=pin.size, progress=progress).resumed
             try:
                 verify(path, pin, shown(url))
             except ChecksumError:
@@ -160,10 +172,14 @@ def resolve(url: str) -> Path:
 
 @dataclass(frozen=True)
 class Pin:
-    """Which bytes are the right ones, according to ``source``: a pins file, or "" for the plugin itself."""
+    """Which bytes are the right ones, according to ``source``: a pins file, or "" for the plugin itself.
+
+    ``url`` is the address with the commit at which they were seen, where the declared one names a branch.
+    """
 
     sha256: str
     size: int | None = None
+    url: str = ""
     source: str = ""
 
 
@@ -242,13 +258,21 @@ def find_pins(remotes: Sequence[Remote]) -> list[Pin | None]:
 
 def require_pin(remote: Remote) -> Pin:
     """As ``find_pin``, but an unpinned source is an error that names the command to run."""
+    from neuco_core.plugins.catalog import list_methods, list_tasks
+
     pin = find_pin(remote)
-    if pin is None:
-        owner = owner_of(remote)
-        hint = f"Run `neuco data pin {owner}` to fetch, inspect and pin it" if owner else UNREGISTERED
-        what = "unpinned: nobody has verified the checksum of this source yet"
-        raise UnpinnedError(what, where=remote.url, hint=hint)
-    return pin
+    if pin is not None:
+        return pin
+    for task in list_tasks():
+        if task.source == remote:
+            hint = f"Run `neuco data pin {task.id}` to download and confirm them (in Python: "
+            hint += f"neuco.pin_labels({task.id!r})), or `neuco data link {task.dataset} FOLDER` to use your copy"
+            raise UnpinnedError(f"the labels of {task.id} are not downloaded yet", hint=hint)
+    for method in list_methods():
+        if remote in method.weights.values():
+            hint = f"Run `neuco data pin --method {method.id}` to download and confirm them"
+            raise UnpinnedError(f"the weights of {method.id} are not downloaded yet", hint=hint)
+    raise UnpinnedError("this file has no checksum", where=remote.url, hint=UNREGISTERED)
 
 
 def read_pins(path: Path) -> dict[str, Pin]:
@@ -262,26 +286,20 @@ def read_pins(path: Path) -> dict[str, Pin]:
     return {url: replace(pin, source=str(path)) for url, pin in content.pins.items()}
 
 
-def write_pin(url: str, sha256: str, size: int) -> None:
-    """Add or replace a pin."""
+def write_pins(new: Mapping[str, Pin]) -> None:
+    """Add or replace pins, all of them or none."""
     path = pins_file()
     with cache.exclusive(path.parent):
-        pins = {**read_pins(path), url: Pin(sha256, size)}
-        values = {key: {"sha256": pin.sha256, "size": pin.size} for key, pin in pins.items()}
+        values: dict[str, dict[str, str | int | None]] = {}
+        for url, pin in {**read_pins(path), **new}.items():
+            values[url] = {"sha256": pin.sha256, "size": pin.size} | ({"url": pin.url} if pin.url else {})
         cache.write_json(path, {"pins": values, "schema": 1})
 
 
-def owner_of(remote: Remote) -> str:
-    """The arguments of ``neuco data pin`` for a source, so that the command in a hint can be copied; "" if unknown."""
-    from neuco_core.plugins.catalog import list_methods, list_tasks
-
-    for task in list_tasks():
-        if task.source == remote:
-            return task.id
-    for method in list_methods():
-        if remote in method.weights.values():
-            return f"--method {method.id}"
-    return ""
+def pinned_by_user(remote: Remote) -> bool:
+    """Whether only the user vouches for the file: no plugin and no registry knows its checksum."""
+    pin = find_pin(remote)
+    return remote.sha256 is None and pin is not None and pin.source == str(user_pins())
 
 
 def users() -> dict[str, list[str]]:

@@ -15,6 +15,7 @@ from neuco_core.fetch.transfer import CHUNK, Settings, Sink, TransientError, sho
 TRANSIENT = (408, 425, 429, 500, 502, 503, 504)
 LONGEST_WAIT = 60.0
 HF = re.compile(r"hf://(?P<repo>(?:datasets/|spaces/)?[^/@]+/[^/@]+)@(?P<revision>[^/]+)/(?P<path>.+)")
+COMMIT = re.compile("[0-9a-f]{40}")
 
 
 def read_hf(url: str, sink: Sink, settings: Settings) -> None:
@@ -38,6 +39,9 @@ def read_http(url: str, sink: Sink, settings: Settings) -> None:
         hooks = {"response": keep_secure}
         with requests.get(url, headers=headers, timeout=settings.timeout, stream=True, hooks=hooks) as response:
             accept(response, url, sink)
+            # The first answer has it; the file itself mostly comes from a host that it redirects to.
+            commit = (response.history or [response])[0].headers.get("X-Repo-Commit", "")
+            sink.commit = commit if COMMIT.fullmatch(commit) else ""
             for chunk in response.iter_content(CHUNK):
                 sink.write(chunk)
     except (requests.exceptions.RequestException, ValueError) as error:
@@ -82,6 +86,9 @@ def _refusal(status: int, headers: Any, url: str) -> FetchError:
         return TransientError(f"the server failed (HTTP {status})", where=where, wait=seconds)
     if status in (404, 410):
         return FetchError(f"the server has no such file (HTTP {status})", where=where, hint="Check the address")
+    if headers.get("X-Error-Code") == "GatedRepo":
+        hint = "Ask for access on the repository's page, download the file there, and link it: `neuco data link`"
+        return FetchError(f"the owner grants access on request (HTTP {status})", where=where, hint=hint)
     if status in (401, 403, 407):
         hint = "Check that the file is public, or put your login for this host into ~/.netrc"
         return FetchError(f"the server refused access (HTTP {status})", where=where, hint=hint)

@@ -9,10 +9,11 @@ from urllib.parse import unquote, urlsplit
 
 from neuco_core.errors import DataError, UnpinnedError, UsageError
 from neuco_core.fetch.cache import config_dir, exclusive, write_json
-from neuco_core.fetch.fetch import find_pin, is_local, owner_of, verify
+from neuco_core.fetch.fetch import find_pin, is_local, verify
 from neuco_core.fields import ID
 from neuco_core.files import read_strictly
-from neuco_core.specs import Remote
+from neuco_core.plugins.catalog import list_tasks
+from neuco_core.specs import Dataset, Remote
 
 LARGEST = 10_000_000  # bytes
 
@@ -56,7 +57,7 @@ def linked_file(dataset_id: str, remote: Remote) -> Path | None:
         verify(path, pin, f"{path} (the local copy of {dataset_id!r})")
     if path is None and pin is None:
         hint = f"Put it there, run `neuco data link {dataset_id} FOLDER` to use another folder, or "
-        hint += f"`neuco data pin {owner_of(remote) or 'TASK'}` to fetch and pin it"
+        hint += "`neuco data pin TASK` to download and confirm it"
         raise UnpinnedError(f"{places[0]} is not in this local copy of {dataset_id!r}", where=root, hint=hint)
     return path
 
@@ -86,8 +87,19 @@ def read_links() -> dict[str, str]:
     return read_strictly(path, dict[str, str], "a file of links", most=LARGEST, hint="Repair or delete it")
 
 
-def add_link(dataset_id: str, folder: Path) -> Path:
-    """Remember a local copy; gives the absolute folder."""
+def require_copy(dataset: Dataset, folder: Path) -> None:
+    """Raise unless a folder holds a file of the dataset's, or its cubes."""
+    folder = folder.expanduser().absolute()
+    remotes = [*dataset.archives, *(task.source for task in list_tasks(dataset=dataset.id))]
+    paths = [tail for remote in remotes for url in remote.urls if not is_local(url) for tail in tails(url)]
+    if not any((folder / path).is_file() for path in paths) and not _has_cubes(dataset, folder):
+        expected = f"{paths[0]}, another of its files, or its cubes" if paths else "its cubes"
+        hint = "Give the folder in which these paths start"
+        raise DataError(f"this folder is no copy of {dataset.id!r}", where=folder, expected=expected, hint=hint)
+
+
+def add_link(dataset_id: str, folder: Path) -> None:
+    """Remember a local copy."""
     if not ID.fullmatch(dataset_id):
         raise UsageError("bad dataset id", got=repr(dataset_id), hint="Run `neuco datasets` for the ids")
     folder = folder.expanduser().absolute()
@@ -95,7 +107,21 @@ def add_link(dataset_id: str, folder: Path) -> Path:
         raise UsageError("not a folder", where=folder, hint="Give the folder that holds the dataset's files")
     with exclusive(links_file().parent):
         write_json(links_file(), {**read_links(), dataset_id: str(folder)})
-    return folder
+
+
+def _has_cubes(dataset: Dataset, folder: Path) -> bool:
+    """Whether the dataset's own code finds samples there; it is told by the variable, as users tell it."""
+    before = os.environ.get(variable(dataset.id))
+    os.environ[variable(dataset.id)] = str(folder)
+    try:
+        return len(dataset) > 0
+    except Exception:  # whatever a dataset's own code makes of a folder that is not its own
+        return False
+    finally:
+        if before is None:
+            del os.environ[variable(dataset.id)]
+        else:
+            os.environ[variable(dataset.id)] = before
 
 
 def remove_link(dataset_id: str) -> bool:

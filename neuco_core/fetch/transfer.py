@@ -89,6 +89,7 @@ class Sink:
         self.received = 0
         self.total = 0  # of all tries, also of what was thrown away
         self.validator = ""  # ETag or date of what was received, so that two versions are never glued together
+        self.commit = ""  # of a repository, if the server says so: what its branch stood for
         self.resumed = False
         disable = None if progress is None else not progress  # None: shown on a terminal only
         self._bar = tqdm(desc=path.name, unit="B", unit_scale=True, unit_divisor=1024, leave=False, disable=disable)
@@ -162,8 +163,8 @@ def download(
     size: int | None,
     progress: bool | None,
     transport: Transport | None = None,
-) -> bool:
-    """Download an address to ``path``; True if the file was assembled from several tries.
+) -> Sink:
+    """Download an address to ``path``; the sink knows whether it took several tries, and the commit.
 
     ``transport`` is how, where it is not the usual way of the address's scheme. It reads in a thread, which is not
     waited for when it takes too long. A timeout does not help: a server that sends a byte now and then keeps each wait
@@ -195,7 +196,7 @@ def download(
                 )
         for error in failures:
             raise error
-        return sink.resumed
+        return sink
 
 
 def transport_of(url: str) -> Transport:

@@ -108,7 +108,7 @@ class Results:
         with TemporaryDirectory() as folder:
             path = Path(folder, f"{Path(self.name).stem}.npz")
             write_embeddings(embeddings, path)
-            return rank_on(chosen, path, **options)
+            return rank_on(chosen, path, name=self.name, **options)
 
     def __getitem__(self, task: str) -> Score:
         if task in self.left_out:

@@ -129,8 +129,8 @@ def _labels(task: Task) -> Labels | NeucoError:
 def _input(task: Task, labels: Labels | NeucoError, sources: Iterable[Source]) -> Input:
     if isinstance(labels, UnpinnedError) and dataset_root(task.dataset) is None:
         # The same words for all tasks of a dataset, so that they are grouped into one line.
-        link = f"`neuco data link {task.dataset} FOLDER` to use a local copy"
-        reason = f"labels not verified yet (unpinned): run `neuco data pin TASK` to fetch and pin them, or {link}"
+        link = f"`neuco data link {task.dataset} FOLDER` to use your copy"
+        reason = f"the labels are not downloaded yet: run `neuco data pin TASK` to download and confirm them, or {link}"
         return Input(task, status="skipped", reason=reason)
     if isinstance(labels, NeucoError):
         status = "skipped" if isinstance(labels, (OfflineError, UnpinnedError)) else "failed"

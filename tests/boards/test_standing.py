@@ -52,7 +52,7 @@ def test_the_same_embeddings_have_the_same_place(standing: Standing) -> None:
     interval = theirs.intervals["rank"]
     assert mine.missing == {}
     assert mine.sentence.startswith(
-        "mine.parquet (yours) has the same embeddings as band_statistics. "
+        "mine.parquet has the same embeddings as band_statistics. "
         f"band_statistics has rank {theirs.rank} of {len(standing.board.ranked)}; "
         f"ranks {interval.low}–{interval.high} are plausible at 95%"
     )
@@ -81,7 +81,7 @@ def test_the_command_prints_the_place_last(files: Mapping[str, Path]) -> None:
     ran = neuco("leaderboard", "show", "olinda", "--with", files["mine"], "--only", "mosaiks", "--only", "random")
     assert ran.code == 0, ran.err
     last = ran.out.splitlines()[-1]
-    assert last.startswith("mine.parquet (yours) would have rank 2 of 3")
+    assert last.startswith("mine.parquet would have rank 2 of 3")
     assert "only the methods mosaiks, random, mine" in ran.out
     assert ran.err.count("ok mine on olinda_") == 3
     as_json = neuco("leaderboard", "show", "olinda", "--with", files["mine"], "--only", "random", "--json").json
@@ -101,7 +101,7 @@ def test_one_file_may_hold_several_datasets(tmp_path: Path) -> None:
     (file_rank,) = standing.places
     assert {task for task, cell in file_rank.row.cells.items() if cell.status == "ok"} == {*TASKS, "digits_class"}
     assert file_rank.row.rank is None
-    assert file_rank.sentence.startswith("two.csv (yours) is not ranked: it has no score on 8 of 12 tasks (mini_")
+    assert file_rank.sentence.startswith("two.csv is not ranked: it has no score on 8 of 12 tasks (mini_")
     assert set(file_rank.missing) == {"mini"}
     assert all(note.endswith("more.") for note in standing.notes if "lacks" in note)
 
@@ -119,5 +119,8 @@ def test_wrong_files_and_boards_are_refused(tmp_path: Path, files: Mapping[str, 
         rank_on("olinde", files["mine"])
     with pytest.raises(UsageError, match="no file to rank"):
         rank_on("olinda")
+    ran = neuco("leaderboard", "show", "earthvision-2025-challenge", "--with", files["mine"])
+    assert (ran.code, "this published board does not say how a file would be scored" in ran.err) == (2, True)
     ran = neuco("leaderboard", "show", "neuco-paper-table-4", "--with", files["mine"])
-    assert (ran.code, "a published board has no labels to score a file with" in ran.err) == (2, True)
+    assert (ran.code, "no score on biomass_mean" in ran.err) == (4, True)
+    assert "neuco data pin biomass_mean" in ran.err

@@ -39,14 +39,14 @@ def parsed(*args: object) -> Any:
 def test_fetch_pin_fetch_and_pin_what_has_changed(server: FileServer) -> None:
     code, out, err = run("fetch", "soil_ph", "soil_clay")
     assert code == 4
-    assert err.startswith("neuco: error: hf://datasets/lab/soil")
+    assert err.startswith("neuco: error: the labels of soil_ph are not downloaded yet")
     assert "Run `neuco data pin soil_ph`" in err
     assert err.count("\n") == 1
     assert "soil_clay  fetched" in out, "the good ones are there all the same"
-    code, out, err = run("pin", "soil_ph")
+    code, out, err = run("pin", "soil_ph", "--yes")
     assert code == 0
-    for part in ("soil_ph: pinned", sha256(PH), "Pins are in"):
-        assert part in out
+    for part in ("soil_ph: not pinned yet", sha256(PH), "1 file pinned in"):
+        assert part in out + err
     states = [(row["task"], row["state"]) for row in parsed("pin", "--suite", "soil-1")]
     assert states == [("soil_ph", "unchanged"), ("soil_clay", "declared")]
     rows = parsed("fetch", "--suite", "soil-1")
@@ -56,17 +56,17 @@ def test_fetch_pin_fetch_and_pin_what_has_changed(server: FileServer) -> None:
     ]
     assert Path(rows[0]["path"]).read_bytes() == PH
     server.http.files["/datasets/lab/soil/resolve/0123abc/labels/ph.csv"] = PH.replace(b"9.5", b"9.6")
-    code, _, err = run("pin", "soil_ph")
+    code, _, err = run("pin", "soil_ph", "--yes")
     assert code == 4
     assert "Either the file is corrupt" in err
-    assert "replaced" in run("pin", "soil_ph", "--replace")[1]
+    assert "differs from its pin" in run("pin", "soil_ph", "--replace", "--yes")[1]
 
 
 def test_one_bad_source_does_not_keep_the_others_from_being_pinned(server: FileServer) -> None:
     del server.http.files["/static/clay.csv"]
-    code, out, err = run("pin", "--suite", "soil-1")
+    code, out, err = run("pin", "--suite", "soil-1", "--yes")
     assert code == 7
-    assert "soil_ph: pinned" in out
+    assert "1 file pinned in" in err
     assert "soil_clay: failed\n" in out
     assert "HTTP 404" in err
     del server.http.files["/datasets/lab/soil/resolve/0123abc/labels/ph.csv"]
@@ -122,15 +122,16 @@ def test_offline_has_its_exit_code_and_several_failures_are_counted(monkeypatch:
 def test_link(tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     (copy / "labels").mkdir(parents=True)
+    (copy / "labels" / "ph.csv").write_bytes(PH)
     assert run("link")[1] == "No dataset is linked.\n"
     assert str(copy) in run("link", "soil", copy)[1]
     assert parsed("link") == {"soil": str(copy)}
+    (copy / "labels" / "ph.csv").unlink()
     code, _, err = run("fetch", "soil_ph")
     assert code == 4
     assert err.startswith(f"neuco: error: {copy}: labels/ph.csv is not in this local copy of 'soil'. Put it there")
     assert "`neuco data link soil FOLDER`" in err
-    assert "`neuco data pin soil_ph`" in err
-    assert "unpinned" not in err
+    assert "`neuco data pin TASK`" in err
     assert parsed("fetch", "soil_clay")[0]["state"] == "fetched", "its sha256 is known"
     (copy / "labels" / "ph.csv").write_bytes(PH)
     assert parsed("fetch", "soil_ph")[0]["state"] == "linked", "a local copy needs no pin"
@@ -140,7 +141,7 @@ def test_link(tmp_path: Path) -> None:
 
 def test_ls_and_verify(cache: Path) -> None:
     assert run("ls")[0] == 0
-    run("pin", "soil_ph")
+    run("pin", "soil_ph", "--yes")
     run("fetch", "soil_clay", "--method", "soil_file")
     listed = parsed("ls")
     assert listed["cache"] == str(cache)

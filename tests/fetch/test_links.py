@@ -8,7 +8,7 @@ import pytest
 
 from neuco_core.errors import ChecksumError, DataError, UsageError
 from neuco_core.fetch import links
-from neuco_core.fetch.fetch import write_pin
+from neuco_core.fetch.fetch import Pin, write_pins
 from neuco_core.specs import Remote
 from tests.fetch.helpers import remote, sha256
 
@@ -73,7 +73,7 @@ def test_a_linked_file_is_checked_when_its_hash_is_known(copy: Path) -> None:
     assert links.linked_file("soil", remote(url, DATA)) is not None
     with pytest.raises(ChecksumError, match="the local copy of 'soil'"):
         links.linked_file("soil", remote(url, DATA[::-1]))
-    write_pin(url, sha256(DATA[::-1]), len(DATA))
+    write_pins({url: Pin(sha256(DATA[::-1]), len(DATA))})
     with pytest.raises(ChecksumError, match="raise the task's version"):
         links.linked_file("soil", Remote(url))
 

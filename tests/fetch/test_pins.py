@@ -15,7 +15,7 @@ from neuco_core.errors import ChecksumError, DataError, FetchError, UnpinnedErro
 from neuco_core.fetch import fetch as pins
 from neuco_core.fetch.fetch import cached, fetch
 from neuco_core.specs import Remote, Task
-from neuco_core.tables.pinning import pin_task
+from neuco_core.tables.pinning import PinReport, accept, inspect_labels
 from tests.fetch.helpers import files_below, sha256
 from tests.fetch.http_server import FileServer
 from tests.fetch.soil import CLAY, PH
@@ -27,6 +27,12 @@ URL = "https://example.org/x.csv"
 def task(server: FileServer) -> Task:
     server.http.files["/ph.csv"] = PH
     return Task(id="soil_ph", dataset="soil", kind="regression", source=Remote(f"{server.base}/ph.csv"))
+
+
+def pinned(task: Task, *, replace: bool = False) -> PinReport:
+    report = inspect_labels(task, replace=replace)
+    accept([report])
+    return report
 
 
 @pytest.fixture
@@ -41,7 +47,7 @@ def write(path: Path, digest: str, size: int = 3) -> None:
 
 
 def test_an_unpinned_source_is_refused_before_any_request(server: FileServer, task: Task, cache: Path) -> None:
-    with pytest.raises(UnpinnedError, match=r"unpinned.*Declare its sha256; .*run `neuco data pin TASK`"):
+    with pytest.raises(UnpinnedError, match=r"no checksum.*Declare its sha256; .*run `neuco data pin TASK`"):
         fetch(task.source)
     assert server.http.requests == []
     assert files_below(cache) == []
@@ -50,24 +56,23 @@ def test_an_unpinned_source_is_refused_before_any_request(server: FileServer, ta
 
 
 def test_pin_shows_what_it_found_and_fetch_then_works(server: FileServer, task: Task, tmp_path: Path) -> None:
-    report = pin_task(task)
-    assert (report.state, report.sha256, report.size) == ("pinned", sha256(PH), len(PH))
+    report = pinned(task)
+    assert (report.state, report.sha256, report.size) == ("new", sha256(PH), len(PH))
     assert (report.rows, report.dropped, report.lowest, report.highest) == (30, 1, 0.5, 29.5)
-    assert report.file == str(tmp_path / "pins.json")
     content = json.loads((tmp_path / "pins.json").read_text())
     assert content == {"schema": 1, "pins": {task.source.url: {"sha256": sha256(PH), "size": len(PH)}}}
     assert cached(task.source) is not None
     assert fetch(task.source).read_bytes() == PH
     assert len(server.http.requests) == 1, "what was pinned is in the cache already"
     assert len(task.labels().ids) == 30
-    assert pin_task(task).state == "unchanged"
+    assert pinned(task).state == "unchanged"
     assert json.loads((tmp_path / "pins.json").read_text()) == content
 
 
 def test_a_file_that_no_longer_fits_its_pin_explains_both_possibilities(
     server: FileServer, task: Task, tmp_path: Path, cache: Path
 ) -> None:
-    pin_task(task)
+    pinned(task)
     before = (tmp_path / "pins.json").read_bytes()
     server.http.files["/ph.csv"] = changed = PH.replace(b"9.5", b"9.6")
     for path in cache.rglob("ph.csv"):
@@ -75,10 +80,10 @@ def test_a_file_that_no_longer_fits_its_pin_explains_both_possibilities(
     with pytest.raises(ChecksumError, match=r"Either the file is corrupt .*, or its owner changed it: .*--replace"):
         fetch(task.source)
     with pytest.raises(ChecksumError, match=r"pins\.json.*raise the task's version"):
-        pin_task(task)
+        pinned(task)
     assert (tmp_path / "pins.json").read_bytes() == before
     assert files_below(cache) == []
-    assert pin_task(task, replace=True).state == "replaced"
+    assert pinned(task, replace=True).state == "changed"
     assert fetch(task.source).read_bytes() == changed
 
 
@@ -87,12 +92,12 @@ def test_a_pin_that_came_with_neuco_is_not_replaced(task: Task, tmp_path: Path, 
     shipped = {"schema": 1, "pins": {task.source.url: {"sha256": "0" * 64, "size": 1}}}
     registry.write_text(json.dumps(shipped))
     with pytest.raises(DataError, match="cannot be replaced here"):
-        pin_task(task, replace=True)
+        pinned(task, replace=True)
     assert not (tmp_path / "pins.json").exists()
 
 
 def test_pins_written_at_once_are_all_kept(tmp_path: Path) -> None:
-    code = "import sys; from neuco_core.fetch.fetch import write_pin; write_pin(sys.argv[1], 'a' * 64, 1)"
+    code = "import sys; from neuco_core.fetch.fetch import Pin, write_pins as w; w({sys.argv[1]: Pin('a' * 64, 1)})"
     running = [subprocess.Popen([sys.executable, "-c", code, f"https://example.org/{i}"]) for i in range(8)]
     assert [process.wait(60) for process in running] == [0] * 8
     assert len(pins.read_pins(tmp_path / "pins.json")) == 8
@@ -103,17 +108,17 @@ def test_what_cannot_be_read_as_labels_or_reached_is_not_pinned(
 ) -> None:
     server.http.files["/ph.csv"] = b"<html>please log in</html>"
     with pytest.raises(DataError):
-        pin_task(task)
+        pinned(task)
     source = Remote(server.url("missing"), mirrors=(server.url("forbidden"),))
     with pytest.raises(FetchError, match="none of the 2 addresses"):
-        pin_task(replace(task, source=source))
+        pinned(replace(task, source=source))
     assert not (tmp_path / "pins.json").exists()
     assert files_below(cache) == []
 
 
 def test_pin_takes_the_other_spelling_of_the_address(server: FileServer, task: Task) -> None:
     source = Remote(server.url("missing", "soil-ph.csv"), mirrors=(task.source.url,))
-    assert pin_task(replace(task, source=source)).url == source.url
+    assert pinned(replace(task, source=source)).url == source.url
     assert fetch(source).read_bytes() == PH
 
 
@@ -121,8 +126,8 @@ def test_a_declared_hash_needs_no_pin_and_wins(server: FileServer, tmp_path: Pat
     server.http.files["/clay.csv"] = CLAY
     source = Remote(f"{server.base}/clay.csv", sha256=sha256(CLAY))
     task = Task(id="soil_clay", dataset="soil", kind="classification", source=source)
-    pins.write_pin(source.url, "0" * 64, 1)
-    assert pin_task(task).state == "declared"
+    pins.write_pins({source.url: pins.Pin("0" * 64, 1)})
+    assert pinned(task).state == "declared"
     assert fetch(source).read_bytes() == CLAY
 
 
@@ -140,9 +145,9 @@ def test_the_registrys_pins_and_the_users_are_both_read_and_must_agree(tmp_path:
     source, user = Remote(URL), tmp_path / "pins.json"
     assert pins.find_pin(source) is None
     write(user, "a" * 64)
-    assert pins.find_pin(source) == pins.Pin("a" * 64, 3, str(user))
+    assert pins.find_pin(source) == pins.Pin("a" * 64, 3, source=str(user))
     write(registry, "a" * 64)
-    assert pins.find_pin(source) == pins.Pin("a" * 64, 3, str(registry))
+    assert pins.find_pin(source) == pins.Pin("a" * 64, 3, source=str(registry))
     write(user, "b" * 64)
     with pytest.raises(DataError) as caught:
         pins.find_pin(source)

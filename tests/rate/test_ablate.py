@@ -71,7 +71,7 @@ def test_the_command(case: Path, parity_tasks: Path, tmp_path: Path) -> None:
     assert whole["bits_per_sample"] == 48 * 32
     assert points["pca", 4, "float32"]["bits_per_sample"] == 4 * 32
     assert set(whole["tasks"]) == {"parity_alpha", "parity_beta", "parity_delta", "parity_gamma"}
-    assert "parity_unpinned: labels not verified yet" in ran.json["left_out"][0]
+    assert "parity_unpinned: the labels are not downloaded yet" in ran.json["left_out"][0]
     alone = neuco("score", "--embeddings", case / "embeddings.csv", "--task", "parity_delta", *FAST, "--json")
     assert whole["tasks"]["parity_delta"]["q"] == alone.json["cells"][0]["record"]["q"]
     assert neuco(*args, "--json", "--threads", 1).out == ran.out
@@ -135,7 +135,7 @@ def test_a_variant_that_cannot_be_coded_is_told(parity_tasks: Path, case: Path, 
         (("--method", "averaging", "--label-shares", "half"), 2, "not a list of shares"),
         (("--method", "averaging", "--label-shares", "10%", "--plot", "x.png"), 2, "the plot is of bits"),
         (("--method", "pca", "--plot", "a.gif"), 2, "figure format"),
-        (("--method", "pca", "--task", "biomass_mean"), 1, "unpinned"),
+        (("--method", "pca", "--task", "biomass_mean"), 1, "not downloaded"),
         (("--method", "pca", "--kind", "classification"), 2, "several datasets"),
         (("--method", "averaging", "--dataset", "olinda", "--keep"), 2, "--keep is for a board"),
         ((*OLINDA, "--grid", "--keep"), 2, "--keep is for a board"),

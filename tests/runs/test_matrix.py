@@ -52,7 +52,7 @@ def test_cells_that_cannot_be_scored_say_so(world: World) -> None:
     words = ["score", "--all", "--protocol", PROTOCOL, "--method", "toy_one"]
     done = world.neuco(*words, "--task", "toy_unpinned", "--task", "toy_bare_task", "--task", "toy_a")
     assert done.returncode == 0, done.stderr
-    assert "skipped toy_one on toy_unpinned: https://127.0.0.1:9/x.csv: unpinned" in done.stdout
+    assert "skipped toy_one on toy_unpinned: the labels of toy_unpinned are not downloaded yet" in done.stdout
     assert "not-applicable toy_one on toy_bare_task: dataset toy_bare has no cubes to encode" in done.stdout
     texts = world.records()
     assert sum('"status":"skipped"' in text for text in texts.values()) == 1

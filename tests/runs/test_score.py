@@ -36,7 +36,7 @@ def test_every_task_without_conditions(case: Path, parity_tasks: Path) -> None:
     assert scored == {"parity_alpha", "parity_beta", "parity_delta", "parity_gamma"}
     reasons = {cell["task"]: cell["reason"] for cell in ran.json["cells"] if cell["status"] != "ok"}
     assert "unpinned" in reasons["parity_unpinned"]
-    assert "unpinned" in reasons["biomass_mean"]
+    assert "not downloaded yet" in reasons["biomass_mean"]
     assert reasons["olinda_sea_level"] == "no id of embeddings.csv has a label in it"
     assert "failed" not in status.values()
 
@@ -57,11 +57,11 @@ def test_splits_that_have_no_score_are_told_beside_the_mean() -> None:
 
 def test_reasons_that_differ_in_an_address_and_a_task_are_one_line() -> None:
     """Else a file of one's own images is followed by a line for each task of a dataset that is not here."""
-    reason = "hf://datasets/x/labels/{0}__regr.csv: unpinned: nobody has verified it. Run `neuco data pin {0}`"
+    reason = "the labels of {0} are not downloaded yet. Run `neuco data pin {0}`"
     cells = [("skipped", "mine", task, reason.format(task)) for task in ("clouds", "crops", "nodata")]
     cells.append(("failed", "mine", "crops", "method: it broke"))
     lines = grouped(cells)
-    assert lines[0].startswith("skipped mine on clouds and 2 more: hf://datasets/x/labels/clouds__regr.csv: unpinned")
+    assert lines[0].startswith("skipped mine on clouds and 2 more: the labels of clouds are not downloaded yet")
     assert lines[1:] == ["failed mine on crops: method: it broke"]
 
 

@@ -150,7 +150,7 @@ def test_a_board_of_which_nothing_is_known_has_a_page_without_scripts(tmp_path: 
     empty = board_of(dataclasses.replace(source.cells, methods=(), cells={}))
     assert write_site([dataclasses.replace(source, board=empty)], tmp_path) == 4
     page = (tmp_path / "boards/made/index.html").read_text(encoding="utf-8")
-    assert "No method has been scored on this suite yet" in page
+    assert "No scores yet" in page
     assert "neuco score --all --suite made" in page
     assert "assets/board.js" not in page
 

@@ -146,7 +146,7 @@ def test_paired_over_the_same_samples(case: Path, other: Path, parity_tasks: Pat
 def test_a_task_that_cannot_be_compared(case: Path, other: Path, parity_tasks: Path) -> None:
     one = neuco("compare", case / "embeddings.csv", other, "--dataset", "parity", *PROTOCOL)
     assert one.code == 0
-    assert "skipped parity_unpinned: labels not verified yet" in one.out
+    assert "skipped parity_unpinned: the labels are not downloaded yet" in one.out
     two = neuco("compare", case / "embeddings.csv", other, "--task", "parity_unpinned", *PROTOCOL)
     assert two.code == 1
 
