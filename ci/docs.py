@@ -7,6 +7,7 @@ that leads neither into the tree nor to https, or a file of another kind among t
 
 from __future__ import annotations
 
+import json
 import posixpath
 import re
 from pathlib import Path
@@ -52,7 +53,19 @@ def places(root: Path) -> dict[str, str]:
     docs = root / "docs"
     pages = {path.relative_to(root).as_posix(): path.relative_to(docs).as_posix() for path in sorted(docs.rglob("*.*"))}
     named = {card: f"{match[1]}/{match[2]}.md" for card in cards if (match := CARDS.fullmatch(card))}
-    return {**TOP, **pages, **named, **ASSETS}
+    notebooks = sorted(path.relative_to(root).as_posix() for path in root.glob("examples/*.ipynb"))
+    read = {path: path.replace(".ipynb", ".md") for path in notebooks}
+    return {**TOP, **pages, **named, **read, **ASSETS}
+
+
+def as_page(notebook: Path) -> str:
+    """A notebook as Markdown: its text, its code, and what that prints."""
+    parts = []
+    for cell in json.loads(notebook.read_text(encoding="utf-8"))["cells"]:
+        text = "".join(cell["source"])
+        parts.append(f"```python\n{text}\n```" if cell["cell_type"] == "code" else text)
+        parts += [f"```text\n{''.join(output['text'])}```" for output in cell.get("outputs", ())]
+    return "\n\n".join(parts)
 
 
 def moved(link: str, page: str, where: dict[str, str], root: Path, code: str = "") -> str | None:
@@ -133,7 +146,10 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         if not path.startswith("docs/"):
             # One entry for each card would fill the menu; the tables of tasks and methods lead to them.
             level = InclusionLevel.NOT_IN_NAV if CARDS.fullmatch(path) else InclusionLevel.UNDEFINED
-            files.append(File.generated(config, target, abs_src_path=str(LINKS.root / path), inclusion=level))
+            source: dict[str, str] = {"abs_src_path": str(LINKS.root / path)}
+            if path.endswith(".ipynb"):
+                source = {"content": as_page(LINKS.root / path)}
+            files.append(File.generated(config, target, inclusion=level, **source))
     return files
 
 

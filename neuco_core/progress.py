@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -23,11 +24,16 @@ def show_progress(progress: bool | Progress | None = None, *, lines: bool = True
     """
     if callable(progress):
         yield progress
-    elif progress is not False and (sys.stderr.isatty() or "ipykernel" in sys.modules):  # a terminal or a notebook
+    elif progress is not False and (sys.stderr.isatty() or _in_notebook()):
         with _bar() as tell:
             yield tell
     else:
         yield ProgressLines() if lines and progress is not False else None
+
+
+def _in_notebook() -> bool:
+    """Whether this is a notebook that can show a bar; rich needs ipywidgets for one that moves."""
+    return "ipykernel" in sys.modules and importlib.util.find_spec("ipywidgets") is not None
 
 
 @contextmanager
