@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
-from contextlib import suppress
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
@@ -28,7 +29,7 @@ from neuco_core.text import common_prefix
 
 ASSETS = files("neuco_core.site") / "assets"
 ASSET_NAMES = ("style.css", "figures.css", "theme.js", "icon.svg", *SCRIPTS)
-LIST = ".neuco-site.json"
+LIST, ASIDE = ".neuco-site.json", ".neuco-site.new"
 # The names of all files that a site can have.
 NAMES = re.compile(
     rf"index\.html|\.nojekyll|assets/[a-z][a-z0-9_-]{{0,63}}\.(css|js|svg)|boards/{ID.pattern}/"
@@ -38,14 +39,14 @@ NAMES = re.compile(
 
 
 class OutputFolder:
-    """Files of one build. ``finish`` removes those of the build before that were not written again.
+    """Files of one build, which are written aside and take their places in ``finish``, when all are there.
 
-    A file is removed only if it is in the list that the build before left, and still holds the bytes that were
-    written then: what somebody else put there, or changed, stays.
+    ``finish`` also removes those of the build before that were not written again: only those in the list that it left,
+    if they still hold the bytes that were written then. What somebody else put there, or changed, stays.
     """
 
     def __init__(self, path: Path) -> None:
-        self.path = path
+        self.path, self.aside = path, path / ASIDE
         self.before = read_list(path / LIST)
         self.written: dict[str, str] = {}
 
@@ -53,12 +54,17 @@ class OutputFolder:
         if not NAMES.fullmatch(name):  # ids are checked when records and suites are read; this is the last gate
             raise DataError("an id that cannot be a file name", got=repr(name))
         data = content.encode() if isinstance(content, str) else content
-        path = self.path / name
+        path = self.aside / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)
         self.written[name] = sha256(data).hexdigest()
 
     def finish(self) -> None:
+        listed = json.dumps(self.written, indent=0, sort_keys=True)
+        (self.aside / LIST).write_text(f"{listed}\n", encoding="utf-8")  # before anything is moved: it may not fit
+        for name in self.written:
+            (self.path / name).parent.mkdir(parents=True, exist_ok=True)
+            (self.aside / name).replace(self.path / name)
         for name in self.before.keys() - self.written.keys():
             path = self.path / name
             # A folder may have become a link: nothing outside of this one is removed.
@@ -68,8 +74,23 @@ class OutputFolder:
                 for parent in path.relative_to(self.path).parents[:-1]:
                     with suppress(OSError):  # it is not empty
                         (self.path / parent).rmdir()
-        listed = json.dumps(self.written, indent=0, sort_keys=True)
-        (self.path / LIST).write_text(f"{listed}\n", encoding="utf-8")
+        (self.aside / LIST).replace(self.path / LIST)
+
+
+@contextmanager
+def output_folder(path: Path) -> Iterator[OutputFolder]:
+    """A folder that has all files of a build when the block ends well; otherwise what was there is as it was."""
+    folder = OutputFolder(path)
+    try:
+        shutil.rmtree(folder.aside, ignore_errors=True)  # of a build that was killed
+        folder.aside.mkdir(parents=True)
+        yield folder
+        folder.finish()
+    except OSError as error:
+        what = f"the site cannot be written: {error.strerror or error}"
+        raise DataError(what, where=path, hint="Make room there, or choose another --out") from error
+    finally:
+        shutil.rmtree(folder.aside, ignore_errors=True)
 
 
 def read_list(path: Path) -> dict[str, str]:
@@ -89,11 +110,17 @@ def write_site(pages: Sequence[PageData], out: Path, address: str = "") -> int:
 
     ``address`` is where the site will be: only with it can other sites show a picture of a board that is linked to.
     """
-    folder = OutputFolder(out)
-    for name in ASSET_NAMES:
-        folder.write(f"assets/{name}", (ASSETS / name).read_bytes())
+    with output_folder(out) as folder:
+        for name in ASSET_NAMES:
+            folder.write(f"assets/{name}", (ASSETS / name).read_bytes())
+        folder.write("index.html", _home(pages))
+        folder.write(".nojekyll", "")  # GitHub Pages then serves the files as they are
+        return 1 + sum(_write_board(page, folder, address.rstrip("/")) for page in pages)
+
+
+def _home(pages: Sequence[PageData]) -> str:
     # Boards of suites and published ones stand apart; those with a ranking come first.
-    home = render(
+    return render(
         "home.html",
         title="Boards",
         picture="",
@@ -103,11 +130,6 @@ def write_site(pages: Sequence[PageData], out: Path, address: str = "") -> int:
         published=[page for page in pages if page.published],
         computed=sorted((page for page in pages if not page.published), key=lambda page: not page.board.ranked),
     )
-    folder.write("index.html", home)
-    folder.write(".nojekyll", "")  # GitHub Pages then serves the files as they are
-    count = 1 + sum(_write_board(page, folder, address.rstrip("/")) for page in pages)
-    folder.finish()
-    return count
 
 
 def _write_board(page: PageData, folder: OutputFolder, address: str) -> int:

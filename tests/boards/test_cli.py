@@ -179,7 +179,7 @@ def test_a_task_comes_gets_a_new_version_and_goes_and_no_board_suffers(tmp_path:
     def run_there(*args: object) -> Said:
         return neuco(*args, cwd=tmp_path, path=tmp_path, env={"NEUCO_REGISTRY": str(tmp_path / "registry")})
 
-    about = "--title Ink --description Ink --citation arXiv:2510.17914 --license CC0-1.0 --unit 1".split()
+    about = ("--title=Ink", "--description=Ink", "--citation=arXiv:2510.17914", "--license=CC0-1.0", "--unit=1")
     made = run_there("new", "task", "ink", "--labels", tmp_path / "ink.csv", "--into", tmp_path / "neuco_tasks", *about)
     assert made.code == 0, made.err
     assert run_there("score", "--method", "averaging,random", "--suite", "inks").code == 0

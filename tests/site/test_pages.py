@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import re
+import shlex
+import shutil
+import subprocess
+import sys
 from collections.abc import Callable, Mapping
 from hashlib import sha256
 from itertools import combinations, pairwise
@@ -180,6 +185,23 @@ def test_a_second_site_leaves_no_pages_of_the_first(tmp_path: Path) -> None:
     assert names == {"m000.html", "m001.html", "m002.html", "mine.html", "m004.html", "m000.js", "m001.js"}
     assert not (tmp_path / "boards/other").exists()
     assert not (tmp_path / "boards/made/task/t01.html").exists()
+
+
+@pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap makes the small disk")
+def test_a_full_disk_is_an_error_with_a_cure_and_leaves_the_site_as_it_was(
+    tmp_path: Path, committed_registry: Path
+) -> None:
+    command = [sys.executable, "-m", "neuco_core.cli", "leaderboard", "site", "--out", f"{tmp_path}/site", "olinda"]
+    script = f'mkdir {tmp_path}/site; echo old > {tmp_path}/site/index.html; {shlex.join(command)}; echo "code $?"; '
+    script += f"find {tmp_path} -type f; cat {tmp_path}/site/index.html"
+    inside = ["bwrap", "--dev-bind", "/", "/", "--size", "200000", "--tmpfs", str(tmp_path), "--", "sh", "-c", script]
+    environment = {**os.environ, "NEUCO_REGISTRY": str(committed_registry)}
+    done = subprocess.run(inside, env=environment, capture_output=True, text=True, timeout=300, check=False)
+    assert done.stdout == f"code 4\n{tmp_path}/site/index.html\nold\n"
+    assert done.stderr.endswith(
+        f"neuco: error: {tmp_path}/site: the site cannot be written: No space left on device. "
+        "Make room there, or choose another --out\n"
+    )
 
 
 EMPTY = sha256(b"").hexdigest()
