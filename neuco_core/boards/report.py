@@ -5,8 +5,11 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from msgspec.structs import replace
 
 from neuco_core.boards.formatting import (
     LOWER,
@@ -20,8 +23,8 @@ from neuco_core.boards.formatting import (
     why_unranked,
     with_values,
 )
-from neuco_core.boards.model import Board, BoardRow, Column, Section, Value
-from neuco_core.errors import UsageError
+from neuco_core.boards.model import Board, BoardRow, Column, Number, Section, Value
+from neuco_core.errors import UnknownIdError, UsageError
 from neuco_core.text import FORMULA, common_prefix, counted, join_names, one_line
 
 ARROW = "↓"
@@ -37,7 +40,8 @@ class Grid:
     """Headers, rows of text, and what must be said below them. ``plain`` is the same board for machines.
 
     For a terminal: ``brief`` are the notes without what is long, ``drop`` the columns that it does without if it is
-    narrow, the first one first, and ``best`` the cells (row, column) with the best value of a task.
+    narrow, the first one first, and ``best`` the cells (row, column) with the best value of a task; those of the
+    board's own columns are ``best_of_columns``.
     """
 
     headers: tuple[str, ...]
@@ -47,17 +51,19 @@ class Grid:
     brief: tuple[str, ...] = ()
     drop: tuple[int, ...] = ()
     best: tuple[tuple[int, int], ...] = ()
+    best_of_columns: tuple[tuple[int, int], ...] = ()
 
 
-def grid(board: Board, values: str = "", more: Iterable[str] = ()) -> Grid:
+def grid(board: Board, values: str = "", more: Iterable[str] = (), only: Sequence[str] = ()) -> Grid:
     """A board as cells; ``values`` is the key of the column that stands under each task, by default the first.
 
-    ``more`` is said last.
+    ``more`` is said last. ``only`` chooses columns and tasks, by patterns of their keys and ids.
     """
     keys = {column.key: column for column in board.cell_columns}
     if values and values not in keys:
         raise UsageError(f"the board has no {values!r} under its tasks", expected=f"one of {', '.join(keys)}")
     under = keys[values] if values else next(iter(keys.values()), None)
+    board = _reduced(board, only) if only else board
     columns = with_values(board.columns, board.shown)
     tasks = [task.id + f" {ARROW}" * (not task.greater_is_better) for task in board.tasks]
     headers = (RANK.label, "Method", *(column.label for column in columns), *tasks)
@@ -68,17 +74,59 @@ def grid(board: Board, values: str = "", more: Iterable[str] = ()) -> Grid:
     )
     long_notes = tuple(one_line(note, LONGEST) for note in (*notes(board, under), *more))
     short_notes = tuple(one_line(note, LONGEST) for note in (*notes(board, under, brief=True), *more))
-    best = tuple(_best(board, shown, under, 2 + len(columns))) if under else ()
-    return Grid(headers, rows, long_notes, _plain(board, under), short_notes, _dispensable(columns, board), best)
-
-
-def _best(board: Board, rows: Sequence[BoardRow], under: Column, first: int) -> Iterable[tuple[int, int]]:
-    """The cells with the best value under each task; ``first`` is the place of the first task."""
+    ranked = {r: row for r, row in enumerate(shown) if row.rank}
+    best: list[tuple[int, int]] = []
+    best_of_columns: list[tuple[int, int]] = []
     for t, task in enumerate(board.tasks):
-        values = {r: row.value(task.id, under.key) for r, row in enumerate(rows) if row.rank}
-        scores = {r: value for r, value in values.items() if value is not None}
-        top = (max if higher_is_better(under, task) else min)(scores.values(), default=None)
-        yield from ((r, first + t) for r, value in scores.items() if value == top)
+        if under:
+            under_task = {r: row.value(task.id, under.key) for r, row in ranked.items()}
+            best += _best(under_task, 2 + len(columns) + t, higher=higher_is_better(under, task))
+    for c, column in enumerate(columns):
+        if column.direction:
+            in_column = {r: row.values.get(column.key) for r, row in ranked.items()}
+            best_of_columns += _best(in_column, 2 + c, higher=column.direction == "higher")
+    return Grid(
+        headers,
+        rows,
+        long_notes,
+        _plain(board, under),
+        short_notes,
+        _dispensable(columns, board),
+        tuple(best),
+        tuple(best_of_columns),
+    )
+
+
+def _best(values: Mapping[int, str | Number], place: int, *, higher: bool) -> list[tuple[int, int]]:
+    """The cells (row, column) with the best of some values, by row; all of them stand in the column at ``place``."""
+    numbers = {r: value for r, value in values.items() if isinstance(value, int | float)}
+    top = (max if higher else min)(numbers.values(), default=None)
+    return [(r, place) for r, value in numbers.items() if value == top]
+
+
+def _reduced(board: Board, patterns: Sequence[str]) -> Board:
+    """The board with the columns and tasks that match a pattern; each pattern must match one."""
+    keys = [*(column.key for column in (*board.columns, *board.fact_columns)), *(task.id for task in board.tasks)]
+    for pattern in patterns:
+        if not any(fnmatchcase(key, pattern) for key in keys):
+            raise UnknownIdError("column or task", pattern, keys)
+    kept = {key for key in keys if any(fnmatchcase(key, pattern) for pattern in patterns)}
+    rows = (
+        replace(
+            row,
+            values={key: value for key, value in row.values.items() if key in kept},
+            facts={key: value for key, value in row.facts.items() if key in kept},
+        )
+        for row in board.rows
+    )
+    return replace(
+        board,
+        columns=tuple(column for column in board.columns if column.key in kept),
+        fact_columns=tuple(column for column in board.fact_columns if column.key in kept),
+        tasks=tuple(task for task in board.tasks if task.id in kept),
+        rows=tuple(rows),
+        scatter=None,
+    )
 
 
 def _dispensable(columns: Sequence[Column], board: Board) -> tuple[int, ...]:
@@ -264,9 +312,14 @@ def to_markdown(grid: Grid) -> str:
 
 
 def to_latex(grid: Grid) -> str:
-    """A tabular for the booktabs package; the notes are comments above it."""
+    """A tabular for the booktabs package, the best of each column in bold; the notes are comments above it."""
     columns = "rl" + "r" * (len(grid.headers) - 2)
-    lines = [" & ".join(map(_latex, row)) + r" \\" for row in (grid.headers, *grid.rows)]
+    bold = {*grid.best, *grid.best_of_columns}
+    rows = [list(map(_latex, grid.headers))]
+    for r, row in enumerate(grid.rows):
+        cells = enumerate(map(_latex, row))
+        rows.append([rf"\textbf{{{cell}}}" if (r, c) in bold else cell for c, cell in cells])
+    lines = [" & ".join(row) + r" \\" for row in rows]
     notes = [f"% {' '.join(note.split())}" for note in grid.notes]
     body = [rf"\begin{{tabular}}{{{columns}}}", r"\toprule", lines[0], r"\midrule", *lines[1:]]
     return "\n".join([*notes, *body, r"\bottomrule", r"\end{tabular}"]) + "\n"

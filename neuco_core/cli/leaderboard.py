@@ -13,7 +13,7 @@ from neuco_core.boards.diff import changes
 from neuco_core.boards.facts import extra_cells, filled
 from neuco_core.boards.formatting import nobody
 from neuco_core.boards.formatting import show as show_value
-from neuco_core.boards.model import Board, Section, plain
+from neuco_core.boards.model import Board, ExtraCells, Section, plain
 from neuco_core.boards.published import list_published
 from neuco_core.boards.store import (
     board_path,
@@ -29,8 +29,8 @@ from neuco_core.boards.store import (
 )
 from neuco_core.boards.trial_rank import rank_on
 from neuco_core.cli.options import ids_of, split_commas
-from neuco_core.cli.output import clean, echo_json, json_option, say, table, warn_of_suites
-from neuco_core.cli.score_show import describe
+from neuco_core.cli.output import clean, echo_data, echo_json, json_option, json_text, say, table, warn_of_suites
+from neuco_core.cli.score_show import answer_form, describe
 from neuco_core.env import layers, registry_dir
 from neuco_core.errors import DataError, NeucoError, UnknownIdError, UsageError
 from neuco_core.fetch.fetch import find_pins
@@ -41,6 +41,8 @@ from neuco_core.specs import Suite
 from neuco_core.text import common_prefix, counted
 
 FIGURES = ("differences", "profiles", "scatter")
+SUFFIXES = {".tex": "latex", ".md": "md", ".csv": "csv", ".json": "json"}
+WRITERS = {"md": report.to_markdown, "csv": report.to_csv, "latex": report.to_latex}
 SUITES = click.argument("suites", nargs=-1, metavar="[SUITE]…", shell_complete=ids_of("suite"))
 
 
@@ -199,7 +201,19 @@ def _computed(names: Sequence[str]) -> tuple[list[tuple[Suite, Board]], list[Neu
 
 @leaderboard.command(context_settings={"ignore_unknown_options": True})
 @click.argument("arguments", nargs=-1, metavar="BOARD [--OPTION VALUE]…", shell_complete=ids_of("suite"))
-@click.option("--format", "form", type=click.Choice(["table", "md", "csv", "json", "latex"]), default="table")
+@click.option("--format", "form", type=click.Choice(["table", "md", "csv", "json", "latex"]), help="[default: table]")
+@click.option(
+    "--out",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write it to this .tex, .md, .csv or .json file, too; the table is printed all the same.",
+)
+@click.option(
+    "--columns",
+    multiple=True,
+    metavar="KEY|TASK|GLOB",
+    callback=split_commas,
+    help="Show these columns and tasks only, e.g. mean_q,mini_*; repeatable. Markdown, CSV and LaTeX, too.",
+)
 @click.option("--values", default="", metavar="KEY", help="What stands under each task, e.g. q or rank.")
 @click.option("--only", multiple=True, metavar="GLOB", help="Rank these methods only; repeatable.")
 @click.option("--kind", default="", metavar="KIND", help="Rank the suite by another kind of board.")
@@ -215,7 +229,9 @@ def _computed(names: Sequence[str]) -> tuple[list[tuple[Suite, Board]], list[Neu
 @json_option
 def show(
     arguments: Sequence[str],
-    form: str,
+    form: str | None,
+    out: Path | None,
+    columns: Sequence[str],
     values: str,
     only: Sequence[str],
     kind: str,
@@ -228,7 +244,10 @@ def show(
 
     Any other --OPTION VALUE is an option of the board's kind, which `neuco show KIND` lists: e.g. --weights equal.
     """
-    form = "json" if as_json else form
+    answer = answer_form(form, as_json, out, SUFFIXES)
+    form = answer.form
+    if columns and form == "json":
+        raise UsageError("JSON has every column", got="--columns", hint="Leave it out, or choose another form")
     if details and form != "table":
         raise UsageError("--details is for the terminal", hint="Leave out --format; --format json has it all")
     if estimated and form == "csv":
@@ -252,29 +271,26 @@ def show(
         board = filled(board, extra)
     elif estimated:
         click.echo("no estimates: no cell is empty, or too few scores are known", err=True)
-    if form == "json":
-        echo_json(plain(board) | yours)
+    grid = report.grid(board, values, notes, columns)
+    text = json_text(plain(board) | yours) if form == "json" else WRITERS[form](grid) if form != "table" else ""
+    if text and out is None:
+        echo_data(text)
         return
-    grid = report.grid(board, values, notes)
-    if form == "table":
-        print_board(board, grid, details=details)
-        if extra is not None:
-            say("Estimated")
-            say(extra.about)
-            score = board.cell_columns[0]
-            estimates = [
-                [
-                    method,
-                    task,
-                    show_value(score, cell.values[score.key]),
-                    show_value(score, cell.intervals.get(score.key)),
-                ]
-                for (method, task), cell in extra.cells.items()
-            ]
-            click.echo(table(("Method", "Task", "Estimate", "95 % interval"), estimates, {2, 3}, drop=(3, 2, 1)))
-        return
-    write = {"md": report.to_markdown, "csv": report.to_csv, "latex": report.to_latex}[form]
-    click.echo(write(grid), nl=False)
+    print_board(board, grid, details=details)
+    if extra is not None:
+        _print_estimates(board, extra)
+    answer.write(text)
+
+
+def _print_estimates(board: Board, extra: ExtraCells) -> None:
+    say("Estimated")
+    say(extra.about)
+    score = board.cell_columns[0]
+    estimates = [
+        [method, task, show_value(score, cell.values[score.key]), show_value(score, cell.intervals.get(score.key))]
+        for (method, task), cell in extra.cells.items()
+    ]
+    click.echo(table(("Method", "Task", "Estimate", "95 % interval"), estimates, {2, 3}, drop=(3, 2, 1)))
 
 
 def _parse(arguments: Sequence[str]) -> tuple[str, dict[str, str]]:

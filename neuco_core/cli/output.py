@@ -37,8 +37,9 @@ def _only_json(ctx: click.Context, param: click.Parameter, as_json: bool) -> boo
 
 def only_data(ctx: click.Context) -> None:
     """Leave stdout to ``echo_data``: loaders, encoders and kinds of boards may print when they run."""
-    ctx.meta[__name__] = sys.stdout
-    ctx.with_resource(redirect_stdout(sys.stderr))
+    if __name__ not in ctx.meta:
+        ctx.meta[__name__] = sys.stdout
+        ctx.with_resource(redirect_stdout(sys.stderr))
 
 
 def echo_data(text: str) -> None:

@@ -6,7 +6,7 @@ import csv
 import io
 import math
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
@@ -150,8 +150,20 @@ class AnswerForm:
     form: str
     out: Path | None = None
 
+    def write(self, text: str) -> None:
+        if self.out is None:
+            return
+        try:
+            write_atomic(self.out.absolute(), text.encode())
+        except OSError as error:
+            what = f"the answer cannot be written: {error.strerror or error}"
+            raise UsageError(what, where=self.out, hint="Choose another --out; records are kept") from error
+        click.echo(f"written: {self.out}", err=True)
 
-def answer_form(form: str | None, as_json: bool, out: Path | None) -> AnswerForm:
+
+def answer_form(
+    form: str | None, as_json: bool, out: Path | None, suffixes: Mapping[str, str] = SUFFIXES
+) -> AnswerForm:
     """Check the options before any work is done; where the answer is data, leave standard output to it alone."""
     if as_json and form not in (None, "json"):
         raise UsageError("--json and --format contradict each other", got=f"--format {form}")
@@ -160,10 +172,10 @@ def answer_form(form: str | None, as_json: bool, out: Path | None) -> AnswerForm
         if asked not in (None, "table"):
             only_data(click.get_current_context())
         return AnswerForm(asked or "table")
-    by_suffix = SUFFIXES.get(out.suffix.lower())
+    by_suffix = suffixes.get(out.suffix.lower())
     if by_suffix is None or (asked or by_suffix) != by_suffix:
-        suffixes = " or ".join(suffix for suffix, form in SUFFIXES.items() if form == (asked or form))
-        expected, got = f"a name that ends in {suffixes}", out.suffix or "no suffix"
+        endings = " or ".join(suffix for suffix, form in suffixes.items() if form == (asked or form))
+        expected, got = f"a name that ends in {endings}", out.suffix or "no suffix"
         raise UsageError("bad --out", where=out, expected=expected, got=got)
     if not out.absolute().parent.is_dir():
         raise UsageError("no such folder", where=out.parent)
@@ -185,14 +197,7 @@ class Answer:
             echo_data(self.text(form.form))
             return
         self._show()  # not the text of it: a terminal has its own width
-        if form.out is None:
-            return
-        try:
-            write_atomic(form.out.absolute(), self.text(form.form).encode())
-        except OSError as error:
-            what = f"the answer cannot be written: {error.strerror or error}"
-            raise UsageError(what, where=form.out, hint="The records are kept") from error
-        click.echo(f"written: {form.out}", err=True)
+        form.write(self.text(form.form))
 
     def text(self, form: str) -> str:
         if form == "json":

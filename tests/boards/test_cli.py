@@ -241,6 +241,32 @@ def test_show_in_every_format(registry: Path) -> None:
     assert json.loads(run("show", "trial", "--json").output) == board
 
 
+def test_columns_are_chosen_the_best_is_bold_and_a_table_goes_to_a_file(registry: Path, tmp_path: Path) -> None:
+    wanted = ("show", "trial", "--columns", "mean_q,dim,olinda_*_mean")
+    run(*wanted, "--out", tmp_path / "board.tex")
+    rows = (tmp_path / "board.tex").read_text(encoding="utf-8").split(r"\midrule")[1].splitlines()[1:4]
+    cells = [[cell.strip() for cell in row.removesuffix(r" \\").split("&")] for row in rows]
+    assert [row[1] for row in cells] == ["pca (overlap)", "averaging (baseline)", "random (baseline)"]
+    bold = [[cell.startswith(r"\textbf{") for cell in row] for row in cells]
+    assert bold == [[False, False, True, True, True], *[[False, False, False, True, False]] * 2], "all have one size"
+    assert run(*wanted, "--format", "latex").output == (tmp_path / "board.tex").read_text(encoding="utf-8")
+    for form, name in (("csv", "board.csv"), ("md", "board.md")):
+        run(*wanted, "--out", tmp_path / name)
+        assert (tmp_path / name).read_text(encoding="utf-8") == run(*wanted, "--format", form).output
+    header = (tmp_path / "board.csv").read_text(encoding="utf-8").splitlines()[0]
+    assert header == "method,baseline,rank,rank_low,rank_high,mean_q,mean_q_low,mean_q_high,dim,reason," + TASKS[0]
+    run("show", "trial", "--out", tmp_path / "board.json")
+    assert (tmp_path / "board.json").read_text(encoding="utf-8") == run("show", "trial", "--json").output
+    with pytest.raises(UnknownIdError, match=r"no column or task 'mean_qq'\. Did you mean 'mean_q'"):
+        run("show", "trial", "--columns", "mean_qq")
+    for more, words in (
+        (("--json",), "every column"),
+        (("--out", "board.pdf"), "ends in .tex or .md or .csv or .json"),
+    ):
+        with pytest.raises(UsageError, match=words):
+            run("show", "trial", "--columns", "mean_q", *more)
+
+
 def test_show_under_another_rule_says_so(registry: Path) -> None:
     assert "equal weights" in run("show", "trial", "--weights", "equal").output
     assert "ghost task of spread 5" in run("show", "trial", "--weights", "equal", "--ghost", "5").output
