@@ -37,6 +37,7 @@ from neuco_core.fetch.fetch import find_pins
 from neuco_core.fetch.links import dataset_root
 from neuco_core.figures import write_figure
 from neuco_core.plugins.catalog import catalog, list_tasks
+from neuco_core.runs.files import find_files
 from neuco_core.specs import Suite
 from neuco_core.text import common_prefix, counted
 
@@ -221,8 +222,9 @@ def _computed(names: Sequence[str]) -> tuple[list[tuple[Suite, Board]], list[Neu
     "--with",
     "files",
     multiple=True,
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Score this file of embeddings, too, and show where it would stand; repeatable. Nothing is recorded.",
+    type=click.Path(path_type=Path),
+    callback=lambda ctx, param, names: tuple(find_files(names)),
+    help="Score this file (or pattern, or folder) of embeddings, too, and show where it would stand. Not recorded.",
 )
 @click.option("--estimated", is_flag=True, help="Fill empty cells with estimates, which are marked and never rank.")
 @click.option("--details", is_flag=True, help="Below the table: groups, other rules, the tasks, and all remarks.")

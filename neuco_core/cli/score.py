@@ -52,7 +52,7 @@ from neuco_core.progress import show_progress
 from neuco_core.records.model import Record
 from neuco_core.records.store import read_all
 from neuco_core.runs.engine import EngineError, EngineLike, default_limits, open_engine
-from neuco_core.runs.files import EmbeddingsFile, free_names, open_file
+from neuco_core.runs.files import EmbeddingsFile, find_files, free_names, open_file
 from neuco_core.runs.messages import ScoreCell, Step
 from neuco_core.runs.plan import make_plan
 from neuco_core.runs.preview import Preview, plan_preview
@@ -169,8 +169,9 @@ class ScoreRequest:
     "--embeddings",
     "files",
     multiple=True,
-    type=click.Path(exists=True, path_type=Path),
-    help="A CSV, Parquet, NPZ or NPY file, or a folder of TerraTorch's; repeatable.",
+    type=click.Path(path_type=Path),
+    callback=lambda ctx, param, names: tuple(find_files(names)),
+    help="A CSV, Parquet, NPZ or NPY file, a pattern or a folder of them, or one of TerraTorch's; repeatable.",
 )
 @click.option("--all", "everything", is_flag=True, help="Every method.")
 @click.argument("strays", nargs=-1, metavar="")

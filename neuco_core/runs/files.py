@@ -15,8 +15,10 @@ from neuco_core.plugins.catalog import catalog
 from neuco_core.runs.worker import shared_labels
 from neuco_core.scoring.leaks import columns_used, leaks
 from neuco_core.specs import Method, Remote, Task
-from neuco_core.tables.embeddings import read_embeddings
-from neuco_core.tables.embeddings_files import as_file
+from neuco_core.tables.embeddings import FORMATS, read_embeddings
+from neuco_core.tables.embeddings_files import SAMPLE, WHOLE, as_file
+
+ONE_BY_ONE = "Name the files one by one, or by a pattern such as 'runs/*.csv'"
 
 
 @dataclass(frozen=True)
@@ -95,6 +97,41 @@ def method_id(path: Path) -> str:
     """An id from a file's name that no registered method has."""
     name = re.sub(r"[^a-z0-9]+", "-", path.stem.lower()).strip("-")[:50] or "embeddings"
     return name if catalog().plugins.find("method", name, any_spelling=True) is None else f"{name}-file"
+
+
+def find_files(names: Iterable[Path]) -> list[Path]:
+    """The files that paths, patterns (``runs/*.csv``) and folders name; a folder of TerraTorch's stays one."""
+    files: list[Path] = []
+    for name in names:
+        found = _files_of(name)
+        by_id: dict[str, list[str]] = {}
+        for path in found:
+            by_id.setdefault(method_id(path), []).append(path.name)
+        alike = next((paths for paths in by_id.values() if len(paths) > 1), None)
+        if alike:
+            raise UsageError("two files would be the same method", where=name, got=", ".join(alike), hint=ONE_BY_ONE)
+        files += found
+    return files
+
+
+def _files_of(name: Path) -> list[Path]:
+    if name.is_dir():
+        found = sorted(path for path in name.iterdir() if path.is_file() and path.suffix.lower() in FORMATS)
+        theirs = [path for path in found if path.name in WHOLE or path.name.endswith(SAMPLE)]
+        if found and theirs and found != theirs:
+            got = f"{theirs[0].name} and {next(path.name for path in found if path not in theirs)}"
+            raise UsageError(
+                "one set of TerraTorch's, or a file for each method?", where=name, got=got, hint=ONE_BY_ONE
+            )
+        return [name] if theirs or not found else found
+    if name.exists():
+        return [name]
+    if not any(mark in str(name) for mark in "*?["):
+        raise UsageError(f"Path {str(name)!r} does not exist")
+    found = sorted(Path(name.anchor or ".").glob(str(name.relative_to(name.anchor))))
+    if not found:
+        raise UsageError("no file fits this pattern", where=name)
+    return found
 
 
 def free_names(paths: Iterable[Path], name: str = "", taken: Collection[str] = ()) -> dict[Path, str]:

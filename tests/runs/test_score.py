@@ -17,10 +17,11 @@ from types import SimpleNamespace
 import pytest
 
 from neuco_core.cli.score_show import baseline_check, grouped
+from neuco_core.errors import UsageError
 from neuco_core.plugins.catalog import list_tasks, load_suite, load_task, protocols_for, task_protocol
 from neuco_core.records.fingerprint import stale_records
 from neuco_core.records.store import read_all
-from neuco_core.runs.files import free_names
+from neuco_core.runs.files import find_files, free_names
 from tests.bench.helpers import neuco
 from tests.terminal import read_terminal, unstyled
 
@@ -104,6 +105,24 @@ def test_a_cell_that_fails_is_told_and_the_others_are_scored(parity_tasks: Path,
 def test_files_of_one_name_can_be_told_apart() -> None:
     assert list(free_names([Path("a/e.csv"), Path("b/e.csv"), Path("a/e.csv")]).values()) == ["e", "e-2"]
     assert list(free_names([Path("pca.csv"), Path("e.csv")], taken=["e"]).values()) == ["pca-file", "e-2"]
+
+
+def test_a_folder_or_a_pattern_is_a_method_for_each_file(tmp_path: Path) -> None:
+    folder = tmp_path / "runs"
+    folder.mkdir()
+    with pytest.raises(UsageError, match="no file fits this pattern"):
+        find_files([folder / "*.csv"])
+    assert find_files([folder]) == [folder], "empty, or pictures: TerraTorch's reader says what it lacks"
+    for name in ("b.csv", "A.npz", "notes.txt", "c.ids.txt", "c.npy"):
+        (folder / name).touch()
+    assert find_files([folder]) == [folder / "A.npz", folder / "b.csv", folder / "c.npy"]
+    assert find_files([folder / "?.csv", folder / "A.npz"]) == [folder / "b.csv", folder / "A.npz"]
+    (folder / "a.csv").touch()
+    with pytest.raises(UsageError, match=r"two files would be the same method; got A\.npz, a\.csv"):
+        find_files([folder])
+    (folder / "a.csv").rename(folder / "embeddings.csv")
+    with pytest.raises(UsageError, match=r"TerraTorch's embeddings and other files; got embeddings\.csv and"):
+        find_files([folder])
 
 
 def test_a_file_that_cannot_be_read_is_one_error(tmp_path: Path) -> None:
