@@ -118,11 +118,9 @@ def _files_of(name: Path) -> list[Path]:
     if name.is_dir():
         found = sorted(path for path in name.iterdir() if path.is_file() and path.suffix.lower() in FORMATS)
         theirs = [path for path in found if path.name in WHOLE or path.name.endswith(SAMPLE)]
-        if found and theirs and found != theirs:
+        if theirs and found != theirs:
             got = f"{theirs[0].name} and {next(path.name for path in found if path not in theirs)}"
-            raise UsageError(
-                "one set of TerraTorch's, or a file for each method?", where=name, got=got, hint=ONE_BY_ONE
-            )
+            raise UsageError("TerraTorch's embeddings and other files", where=name, got=got, hint=ONE_BY_ONE)
         return [name] if theirs or not found else found
     if name.exists():
         return [name]
