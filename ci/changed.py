@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
+from xml.etree import ElementTree
 
 from ci.git import blobs, commit_of, git, git_bytes
 from neuco_core.fields import ID
@@ -44,7 +45,17 @@ HIDDEN = re.compile(
 # Python ends a line, or a page, where an editor may show none.
 BREAKS = re.compile("\r(?!\n)|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x85\u2028\u2029]")
 CODING = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)", re.MULTILINE)
-CODE = (".py", ".pyi", ".toml", ".cfg", ".ini", ".yml", ".yaml", ".sh")
+CODE = (".py", ".pyi", ".toml", ".cfg", ".ini", ".yml", ".yaml", ".sh", ".svg")
+# An SVG of shapes and text, with the notes of matplotlib. Browsers run scripts in others, and load what they name.
+SHAPES = re.compile(
+    r"\{http://www\.w3\.org/2000/svg\}(?:svg|g|defs|use|marker|clipPath|style|title|desc|metadata|path|rect|circle|ellipse"
+    r"|line|polyline|polygon|text|tspan)"
+)
+NOTES = re.compile(
+    r"\{http://(www\.w3\.org/1999/02/22-rdf-syntax-ns#|creativecommons\.org/ns#|purl\.org/dc/[^}]+)\}\w+"
+)
+DECLARED = re.compile(r"<!(?!DOCTYPE|--|\[CDATA\[)\w*|<\?(?!xml\s)[-\w]*")  # entities, default attributes, style sheets
+OUTSIDE = re.compile(r"url\((?!['\"]?#)|[@\\]|//", re.IGNORECASE)
 LONGEST_LINE = 2000
 LARGEST_SOURCE = 1_000_000  # bytes
 
@@ -235,6 +246,8 @@ def deceptive(path: str, content: bytes) -> str:
         match = pattern.search(seen)
         if match:
             return f"{what}, U+{ord(match[0]):04X}, in line {seen.count(chr(10), 0, match.start()) + 1}"
+    if path.endswith(".svg") and (part := _active_part(content)):
+        return f"not a plain drawing: {part}"
     if not path.endswith((".py", ".pyi")):
         return ""
     coding = CODING.search(b"\n".join(content.split(b"\n", 2)[:2]))
@@ -251,4 +264,27 @@ def deceptive(path: str, content: bytes) -> str:
                 return f"the name {name!r} in line {token.start[0]}, which Python reads as another"
     except (tokenize.TokenError, SyntaxError):
         return ""  # no Python, from here on
+    return ""
+
+
+def _active_part(drawing: bytes) -> str:
+    """What an SVG does besides drawing, or could load; "" if it only draws."""
+    if declared := DECLARED.search(drawing.decode()):
+        return declared[0]
+    try:
+        # As bytes: what it shows depends on the encoding that it declares. There are no entities left to expand.
+        elements = ElementTree.fromstring(drawing).iter()  # noqa: S314
+    except (ElementTree.ParseError, ValueError, LookupError) as error:
+        return f"no XML: {error}"
+    for element in elements:
+        if NOTES.fullmatch(element.tag):
+            continue
+        if not SHAPES.fullmatch(element.tag):
+            return f"<{element.tag.rpartition('}')[2]}>"
+        for name, value in element.items():
+            key = name.rpartition("}")[2]
+            if key.startswith("on") or (key == "href" and not value.startswith("#")) or OUTSIDE.search(value):
+                return f"{key}={value[:100]!r}"
+        if element.tag.endswith("}style") and (outside := OUTSIDE.search("".join(element.itertext()))):
+            return f"{outside[0]} in its style"
     return ""

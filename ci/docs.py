@@ -2,7 +2,8 @@
 
 Its pages are the Markdown files of the tree, whose links are true in the tree. Here each page gets its place on the
 site, and its links follow. A card comes from a contributor: markup in a page is shown, not used; a link or a picture
-that leads neither into the tree nor to https, or a file of another kind among the pages, ends the build.
+that leads neither into the tree nor to https, or a file of another kind among the pages, or a drawing that does more
+than draw, ends the build.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from markdown.treeprocessors import Treeprocessor
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, InclusionLevel
 from mkdocs.structure.nav import Link
+
+from ci.changed import deceptive
 
 if TYPE_CHECKING:
     from mkdocs.config.defaults import MkDocsConfig
@@ -142,6 +145,9 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     pages = [file.src_uri for file in files if file.src_dir == config.docs_dir]
     if other := [name for name in pages if not name.endswith(KINDS)]:
         raise PluginError(f"docs/: {', '.join(other)}: expected pages and pictures, {' '.join(KINDS)}")
+    for name in pages:
+        if name.endswith(".svg") and (reason := deceptive(name, Path(config.docs_dir, name).read_bytes())):
+            raise PluginError(f"docs/{name}: {reason}")
     for path, target in LINKS.where.items():
         if not path.startswith("docs/"):
             # One entry for each card would fill the menu; the tables of tasks and methods lead to them.

@@ -145,6 +145,49 @@ def test_what_a_reviewer_does_not_see_is_named(name: str, content: str, reason: 
     assert (bool(message), reason in message) == (bool(reason), True), message
 
 
+DRAWING = '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink">{}</svg>'
+ACTIVE = {
+    "<script>alert(1)</script>": "<script>",
+    "<h:script xmlns:h='http://www.w3.org/1999/xhtml'>alert(1)</h:script>": "<script>",
+    "<foreignObject><p/></foreignObject>": "<foreignObject>",
+    "<g onclick='alert(1)'/>": "onclick='alert(1)'",
+    "<set attributeName='onclick' to='alert(1)'/>": "<set>",
+    "<use xlink:href='javascript:alert(1)'/>": "href='javascript:alert(1)'",
+    "<use xlink:href='data:,x' href='#a'/>": "href='data:,x'",
+    "<use href='https://example.org/x.svg#a'/>": "href='https://example.org/x.svg#a'",
+    "<rect fill='url(https://example.org/x)'/>": "fill='url(https://example.org/x)'",
+    "<style>@im<!-- -->port 'https:example.org'</style>": "@ in its style",
+    "<style>g { background: u\\72l(x) }</style>": "\\ in its style",
+    "<?xml-stylesheet href='x.css'?>": "<?xml-stylesheet",
+    "<g>": "no XML",
+}
+
+
+@pytest.mark.parametrize(("inside", "reason"), ACTIVE.items())
+def test_a_drawing_that_does_more_than_draw_is_refused(inside: str, reason: str) -> None:
+    message = deceptive("docs/why/x.svg", DRAWING.format(inside).encode())
+    assert message.startswith(f"not a plain drawing: {reason}")
+
+
+@pytest.mark.parametrize("inner", ['<!ENTITY x "alert(1)">', '<!ATTLIST svg onload CDATA "alert(1)">'])
+def test_a_drawing_declares_nothing(inner: str) -> None:
+    message = deceptive("x.svg", f"<!DOCTYPE svg [{inner}]>{DRAWING.format('')}".encode())
+    assert message.endswith(inner.split(maxsplit=1)[0])
+
+
+def test_a_drawing_is_read_in_the_encoding_that_it_declares() -> None:
+    """Where a browser reads GBK, the end of the first section is swallowed, and the comment is none."""
+    hidden = "<desc><![CDATA[中]]></desc><!-- ]]></desc><script>alert(1)</script> -->"
+    assert deceptive("x.svg", f'<?xml version="1.0" encoding="gbk"?>{DRAWING.format(hidden)}'.encode())
+    assert deceptive("x.svg", DRAWING.format("<script/>").encode("utf-16")) == "source that is not UTF-8"
+
+
+def test_our_own_drawings_only_draw(root: Path) -> None:
+    drawings = [root / "neuco_core/site/assets/icon.svg", *root.glob("docs/**/*.svg")]
+    assert len(drawings) > 4
+    assert [deceptive(path.name, path.read_bytes()) for path in drawings] == [""] * len(drawings)
+
+
 def write(path: Path, text: str = "text\n") -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)

@@ -131,11 +131,26 @@ def test_however_they_are_written(text: str, root: Path) -> None:
         convert(text, root)
 
 
-def test_only_pages_and_pictures_are_taken_from_the_folder_of_pages() -> None:
-    config: Any = SimpleNamespace(docs_dir="docs")
-    files: Any = [SimpleNamespace(src_uri=name, src_dir="docs") for name in ("ci.md", "a.svg", "x.js", "y.html")]
-    with pytest.raises(PluginError, match=r"docs/: x\.js, y\.html: expected pages and pictures"):
-        on_files(files, config)
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        ({"ci.md": "", "x.js": "", "y.html": ""}, r"docs/: x\.js, y\.html: expected pages and pictures"),
+        (
+            {"ci.md": "", "why/a.svg": "<svg onload='x()'/>"},
+            r"docs/why/a\.svg: not a plain drawing",
+        ),
+    ],
+)
+def test_only_pages_and_pictures_are_taken_from_the_folder_of_pages(
+    files: dict[str, str], message: str, tmp_path: Path
+) -> None:
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    config: Any = SimpleNamespace(docs_dir=str(tmp_path))
+    listed: Any = [SimpleNamespace(src_uri=name, src_dir=str(tmp_path)) for name in files]
+    with pytest.raises(PluginError, match=message):
+        on_files(listed, config)
 
 
 def test_a_list_under_a_line_of_text_is_a_list() -> None:
