@@ -25,6 +25,7 @@ TREE, OUT, WARM = "/tree", "/out", "/warm"
 ROUND = 0.05  # seconds between two looks
 ENDING = 30  # seconds that the kernel may take to end processes that were killed
 CGROUPS = Path("/sys/fs/cgroup")
+COUNTS = re.compile(rb"^(RssAnon|VmPTE|Threads):\s+(\d+)", re.MULTILINE)  # of /proc/PID/status, memory in kB
 
 
 class SandboxError(DependencyError):
@@ -155,11 +156,11 @@ def _over(started: Started, limits: Limits) -> str:
         return ""
     threads = memory = 0
     for member in family:
-        with contextlib.suppress(psutil.Error), member.oneshot():
-            used = member.memory_info()
-            # Pages of files are left out: those of files in memory are counted there, mapped or not.
-            memory += used.rss - used.shared
-            threads += member.num_threads()
+        with contextlib.suppress(OSError):
+            counts = dict(COUNTS.findall(Path(f"/proc/{member.pid}/status").read_bytes()))
+            # Page tables, too. Pages of files are left out: those of files in memory are counted there, mapped or not.
+            memory += 1024 * (int(counts.get(b"RssAnon", 0)) + int(counts.get(b"VmPTE", 0)))
+            threads += int(counts[b"Threads"])
     memory += sum(_used(folder)[0] for folder in started.folders) + _in_sockets(started.first)
     if len(family) > limits.processes or threads > limits.threads:
         return "processes"

@@ -52,6 +52,12 @@ HOARDS = {
         "if libc.shmget(0, ctypes.c_size_t(1 << 28), 0o1600) < 0: raise OSError(ctypes.get_errno(), 'shmget')",
         "shmget",
     ),
+    "page tables of pages that are only read": (  # one page in each 2 MB, and all of them are the page of zeros
+        "areas = [mmap.mmap(-1, 1 << 35, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, mmap.PROT_READ) for _ in range(8)]\n"
+        "for area in areas:\n    area.madvise(mmap.MADV_NOHUGEPAGE)\n"
+        "    for place in range(0, 1 << 35, 1 << 21): area[place]",
+        "memory",
+    ),
     "full sockets": (
         "pairs = [socket.socketpair() for _ in range(450)]\n"
         "for pair in pairs:\n    pair[0].setblocking(False)\n    pair[0].setsockopt(1, 7, 1 << 22)\n"
