@@ -128,12 +128,16 @@ def start(
 
 
 def label_folders() -> list[str]:
-    """Where installed packages keep labels, which a method must not see."""
+    """Where installed packages keep labels, and environments inside of others: a method must not see them."""
     prefixes = ("/usr", sys.prefix, sys.base_prefix)
+    roots = {*map(Path, prefixes), Path("/usr/local")}
+    for prefix in prefixes:
+        roots |= {path.parent for depth in ("*", "*/*") for path in Path(prefix).glob(f"{depth}/conda-meta")}
     # Not only our own Python's: the sandbox sees the packages of every Python there, and could put them on its path.
-    others = [path for prefix in prefixes for path in Path(prefix).glob("[lL]ib*/python3*/*-packages")]
-    others += Path("/usr/local").glob("lib*/python3*/*-packages")
-    candidates = [folder / name for folder in {*map(Path, sys.path), *others} for name in LABELS]
+    packages = [path for root in roots for path in root.glob("[lL]ib*/python3*/*-packages")]
+    candidates = [folder / name for folder in {*map(Path, sys.path), *packages} for name in LABELS]
+    # As a whole: environments hold environments, and caches hold packages that are still packed.
+    candidates += [root / name for root in roots for name in ("envs", "pkgs")]
     folders = {str(path) for path in candidates if path.is_dir() and not path.is_symlink()}
     return sorted(path for path in folders if path.startswith(tuple(f"{prefix}/" for prefix in prefixes)))
 
@@ -154,11 +158,16 @@ def _view(read: Mapping[str, Path], hidden: Sequence[str]) -> list[str]:
         elif Path(path).exists():
             options += ["--ro-bind", path, path]
     # The interpreter with its packages; an editable install inside points at a folder that is not there.
-    for prefix in dict.fromkeys((sys.base_prefix, sys.prefix)):
+    own = tuple(dict.fromkeys((sys.base_prefix, sys.prefix)))
+    for prefix in own:
         if not prefix.startswith("/usr"):
             options += ["--ro-bind", prefix, prefix]
     for path in hidden:
-        options += ["--size", "4096", "--tmpfs", path, "--remount-ro", path]
+        options += ["--size", "4096", "--tmpfs", path]
+        for prefix in own:
+            if prefix.startswith(f"{path}/"):
+                options += ["--ro-bind", prefix, prefix]
+        options += ["--remount-ro", path]
     for target, folder in read.items():
         options += ["--ro-bind", str(folder), target]
     return options
