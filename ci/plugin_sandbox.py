@@ -27,6 +27,7 @@ from neuco_core.encode.requirements import FILE
 from neuco_core.errors import DataError
 from neuco_core.fetch.cache import cache_dir
 from neuco_core.fetch.fetch import find_pin
+from neuco_core.plugins.code_key import TESTS, WORDS
 from neuco_core.specs import Dataset, Method, Task
 
 CUBES, SAMPLES, COPY = "/cubes", "/samples", "/copy"  # exported cubes, shuffled ones; the local copy of a dataset
@@ -109,40 +110,44 @@ class PluginSandbox:
         self.base, self.scratch, self.limits, self.deadline = base, scratch, limits, deadline
         self.tell = tell
         scratch.mkdir(parents=True, exist_ok=True)
-        self._copies: dict[tuple[Path, bool], Path] = {}
+        self._copies: dict[tuple[Path, bool, bool], Path] = {}
         self.folders: dict[str, dict[str, Path]] = {tree: plugin_folders(base / tree) for tree in TREES}
 
     def plugin(self, tree: str, name: str, how: str = KEPT) -> PluginData:
         made = self.scratch / "made" / how / tree / name
         return PluginData(Touched(tree, name, how), self.folders[tree][name], made)
 
-    def mounts(self, plugin: PluginData) -> dict[str, Path]:
+    def mounts(self, plugin: PluginData, step: str = "") -> dict[str, Path]:
         """What a plugin's sandbox sees: main's core, the plugin, and for a task the code (not the data) of the others.
 
         A method sees no task and no other method, so no labels and nobody else's results. The sources of mounts can be
-        read inside: they are copies in folders with random names, which say neither what is run nor why.
+        read inside: they are copies in folders with random names, which say neither what is run nor why. Where numbers
+        are made there is neither card nor test: no code key holds them.
         """
         touched = plugin.touched
+        whole = step in ("describe", "tests")
         parts = (*CODE, "registry", *(f"{tree}/__init__.py" for tree in TREES))
         mounts = {f"{TREE}/{name}": self._core() / name for name in parts}
         for tree in TREES if touched.tree == "neuco_tasks" else ():
             for name, folder in self.folders[tree].items():
-                mounts[f"{TREE}/{tree}/{name}"] = self._copied(folder, code_only=tree == touched.tree)
-        mounts[f"{TREE}/{touched.folder}"] = self._copied(plugin.folder)
+                mounts[f"{TREE}/{tree}/{name}"] = self._copied(folder, whole, code_only=tree == touched.tree)
+        mounts[f"{TREE}/{touched.folder}"] = self._copied(plugin.folder, whole)
         return mounts
 
-    def _copied(self, folder: Path, *, code_only: bool = False) -> Path:
+    def _copied(self, folder: Path, whole: bool, *, code_only: bool = False) -> Path:
         """A copy of a plugin, made once; links stay links, so that none leads out of it."""
 
         def ignored(path: str, names: list[str]) -> list[str]:
             data = [name for name in names if not name.endswith(".py") and not (Path(path) / name).is_dir()]
-            return ["__pycache__", *(data if code_only else ())]
+            tests = TESTS if Path(path) == folder else ()
+            words = [name for name in names if name in tests or WORDS.fullmatch(name)]
+            return ["__pycache__", *(data if code_only else ()), *(() if whole else words)]
 
-        if (folder, code_only) not in self._copies:
-            copy = Path(tempfile.mkdtemp(dir=self.scratch)) / "plugin"
-            self._copies[folder, code_only] = copy
-            shutil.copytree(folder, copy, symlinks=True, ignore=ignored)
-        return self._copies[folder, code_only]
+        key = folder, whole, code_only
+        if key not in self._copies:
+            self._copies[key] = Path(tempfile.mkdtemp(dir=self.scratch)) / "plugin"
+            shutil.copytree(folder, self._copies[key], symlinks=True, ignore=ignored)
+        return self._copies[key]
 
     def within(self, limits: Limits) -> Limits:
         """The limits of a step that begins now: none goes on beyond the deadline of the whole."""
@@ -165,7 +170,7 @@ class PluginSandbox:
         """Run Python on a plugin; ``read`` are further folders that it sees, by their place without the slash."""
         out = self.scratch / "out" / plugin.touched.how / plugin.touched.folder / step
         self.tell(f"{plugin.touched.folder}: {step}")
-        mounts = {**self.mounts(plugin), **{f"/{name}": path for name, path in read.items()}}
+        mounts = {**self.mounts(plugin, step), **{f"/{name}": path for name, path in read.items()}}
         is_method = plugin.touched.tree == "neuco_methods"
         mounts |= in_cache(plugin.weights() if is_method else plugin.fetched)
         lock = plugin.folder / FILE

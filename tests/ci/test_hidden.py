@@ -10,11 +10,11 @@ import pytest
 
 from ci.plugin_sandbox import CUBES, PluginSandbox
 from ci.sandbox import Limits
-from ci.sandbox.bubblewrap import label_folders
+from ci.sandbox.bubblewrap import _view, label_folders
 from ci.stub_tree import declared_sources
 from neuco_core.errors import DataError
 from neuco_core.specs import Method, Remote, Task
-from tests.ci.helpers import ROOT, Upstream
+from tests.ci.helpers import ROOT, Upstream, need_bubblewrap
 
 LABELS = (ROOT / "neuco_tasks/digits/labels.csv").read_text().splitlines()
 NEEDLE = "|".join(LABELS[100:104])
@@ -112,13 +112,41 @@ def test_a_task_sees_the_code_of_others_and_not_their_data(upstream: Upstream, t
     ]  # fmt: skip
 
 
-def test_labels_in_the_packages_of_another_python_are_hidden_too(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_an_encoder_sees_no_card_and_no_tests_because_no_code_key_holds_them(
+    upstream: Upstream, tmp_path: Path
 ) -> None:
-    data = tmp_path / "lib/python3.9/dist-packages/sklearn/datasets/data"
-    data.mkdir(parents=True)
+    boxes = PluginSandbox(upstream.base, tmp_path, Limits())
+    plugin = boxes.plugin("neuco_methods", "averaging")
+    code = "import os; print(*sorted(os.listdir('/tree/neuco_methods/averaging')))"
+    steps = ("describe", "labels1", "cubes-digits", "encode-averaging-digits-64", "tests")
+    seen = {step: boxes.run(plugin, step, "-c", code)[0].output.split() for step in steps}
+    assert seen["describe"] == seen["tests"] == ["README.md", "__init__.py", "encoder.py", "test.py"]
+    for step in steps[1:-1]:
+        assert seen[step] == ["__init__.py", "encoder.py"], step
+
+
+@pytest.mark.parametrize("conda", ["", "share/miniconda"])
+def test_labels_in_the_packages_of_another_python_are_hidden_too(
+    conda: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = tmp_path / conda / "lib/python3.9/dist-packages/sklearn/datasets/data"
+    for folder in (data, tmp_path / conda / "conda-meta"):
+        folder.mkdir(parents=True)
     monkeypatch.setattr("sys.base_prefix", str(tmp_path))
     assert str(data) in label_folders()
+
+
+def test_environments_in_an_environment_are_hidden_but_for_our_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    need_bubblewrap()
+    for folder in ("envs/other/lib", "pkgs/packed", "envs/own/lib", "envs/own/envs/inner"):
+        (tmp_path / folder).mkdir(parents=True)
+    monkeypatch.setattr("sys.base_prefix", str(tmp_path))
+    monkeypatch.setattr("sys.prefix", str(tmp_path / "envs/own"))
+    command = ["bwrap", *_view({}, label_folders()), "find", str(tmp_path), "-printf", "%P\n"]
+    seen = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    assert sorted(seen) == ["envs", "envs/own", "envs/own/envs", "envs/own/lib", "pkgs"]
 
 
 def test_a_method_cannot_declare_labels_that_come_with_scikit_learn() -> None:
