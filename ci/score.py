@@ -121,7 +121,11 @@ class Material:
     def _embeddings(self, cell: CellToScore) -> str:
         method, methods = cell.method, cell.methods
         if method.files:
-            return self._once(methods, "files", lambda: fetch_sources(methods, [method]), method.label)
+            name = cell.task.dataset
+            if name not in method.files:  # the scorer says so, in a record
+                return ""
+            only = replace(method, files={name: method.files[name]})
+            return self._once(methods, "files", lambda: fetch_sources(methods, [only]), method.label, name)
         pairs = ((plugin, dataset) for plugin in self.plugins for dataset in plugin.datasets)
         owner, dataset = next((pair for pair in pairs if pair[1].id == cell.task.dataset), (None, None))
         if owner is None or dataset is None or dataset.cubes is None:

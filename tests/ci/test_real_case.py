@@ -19,9 +19,13 @@ import numpy as np
 import pytest
 
 from ci.comment import render, text
+from ci.plugin_sandbox import PluginSandbox
 from ci.report import EXIT_CODES, is_waiting, parse
+from ci.sandbox import Limits
+from ci.score import CellToScore, Material
+from neuco_core.specs import Method, Remote, Task
 from neuco_tasks.ssl4eo_s12_downstream import fake
-from tests.ci.helpers import Upstream, change_file, ci, git, need_bubblewrap, write_file
+from tests.ci.helpers import Upstream, change_file, ci, git, need_bubblewrap, plugin_data, write_file
 from tests.ci.hugging_face import HuggingFace
 from tests.command import neuco
 
@@ -302,3 +306,23 @@ def test_a_pull_request_gets_one_of_three_verdicts(name: str, real: RealCase, tm
         (reason, *_) = [text(finding.detail) for finding in report.findings if is_waiting(finding)]
         assert reason in comment.partition("**Next:**")[2]
     assert git(real.upstream.base, "status", "--porcelain") == ""
+
+
+def test_of_a_method_only_the_file_of_the_dataset_at_hand_is_fetched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    published = {f"embeddings/{name}.npz": embeddings_file(seed) for seed, name in enumerate(("here", "there"))}
+    files = {Path(name).stem: Remote(HOME + name, sha256=sha256(data)) for name, data in published.items()}
+    methods = plugin_data(Method(id="plain", files=files), how="kept")
+    source = Remote("pkg://neuco_tasks.own/labels.csv", sha256="0" * 64)
+    columns = [
+        Task(id=f"own_{name}", dataset=name, kind="regression", source=source, metric="r2") for name in ("here", "else")
+    ]
+    tasks = plugin_data(*columns, folder="neuco_tasks/own")
+    cells = [CellToScore("ridge", methods.methods[0], task, methods, tasks) for task in tasks.tasks]
+    with HuggingFace(REPOSITORY, published) as hub:
+        for name, value in {**DIRECT, "HF_ENDPOINT": hub.address, "NEUCO_CACHE": str(tmp_path / "cache")}.items():
+            monkeypatch.setenv(name, value)
+        material = Material(PluginSandbox(tmp_path, tmp_path / "scratch", Limits()), [methods, tasks])
+        assert (material.gather(cells), material.missing) == (cells, {})
+    assert list(methods.fetched) == [sha256(published["embeddings/here.npz"])]
