@@ -23,6 +23,7 @@ from neuco_core.text import counted, join_names, one_line
 
 MARK = "<!-- neuco: the score of this pull request -->"
 LONGEST = 60_000  # GitHub takes 65,536 characters
+MOST_FAILURES = 20  # above the tables, which have all of them
 SIGNS = {"ok": "✅", "warning": "⚠️", "failed": "❌", "skipped": "⏭️"}
 SANDBOX = "Contributed code has no network, no secrets and no labels there."
 ITS_OWN_CLAIM = "This pull request changes the code that judges it: the verdict below is its own claim"
@@ -48,17 +49,16 @@ def summary(report: Report) -> str:
 def render(report: Report, records: Sequence[Record], registry: Path, core: Sequence[str] = ()) -> str:
     """The whole comment. ``core`` are files of the pull request that judge it, as far as others than it know."""
     core = core or report.core
-    parts = [MARK, _headline(report, bool(core))]
+    parts = [MARK, _headline(report, bool(core)), _next(report, bool(core))]
     if core:
         names = join_names([*map(text, core)])
         claim = "" if report.green else f"⚠️ {ITS_OWN_CLAIM}. "  # of a green one it is the headline
         parts.append(f"{claim}It changes {names}. No record is published after such a merge.")
     published = read_all(registry) if records else []
-    parts += _ranks(report, records, published, registry)  # what people look for, above the long tables
+    parts += _ranks(report, records, published, registry)
     parts += [_plugin(plugin, records, published) for plugin in report.plugins]
     if report.general:
         parts += ["### The pull request as a whole", _findings(report.general)]
-    parts.append(_next(report, bool(core)))
     cost = f"{len(records)} records, {report.seconds:.1f} s, sandbox: {report.sandbox}"
     foot = f"<sub>{cost}. {SANDBOX} Judged: {report.head}.</sub>"
     body = "\n\n".join(part for part in parts if part)
@@ -173,9 +173,19 @@ def _next(report: Report, judges_itself: bool) -> str:
         what = "a maintainer provides what is missing, or merges it as it is; what was not scored brings no record."
         return f"**Next:** {what}\n\n{reasons}"
     if not report.green:
-        return "**Next:** fix what is marked ❌ and push again. `neuco check NAME` shows the same on your machine."
+        places = [("the pull request", report.general), *((f"{p.tree}/{p.name}", p.findings) for p in report.plugins)]
+        failed = [(place, f) for place, findings in places for f in findings if f.status == "failed"]
+        lines = [
+            f"- {place}, {text(f.check)} of {text(f.subject)}: {text(f.detail, 300)}"
+            + (f" → {text(f.cure, 300)}" if f.cure else "")
+            for place, f in failed[:MOST_FAILURES]
+        ]
+        if len(failed) > MOST_FAILURES:
+            lines.append(f"- and {len(failed) - MOST_FAILURES} more")
+        what = "fix what is marked ❌ and push again. `neuco check NAME` shows the same on your machine."
+        return "\n".join(lines) + f"\n\n**Next:** {what}"
     if judges_itself:
-        return "**Next:** a maintainer reads every line of it, and believes none of the above."
+        return "**Next:** a maintainer reads every line of it, and believes none of what follows."
     return (
         "**Next:** a maintainer reads the code and the card. After the merge the plugins are scored again on main, and "
         "those records are published."

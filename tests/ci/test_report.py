@@ -297,6 +297,21 @@ def test_the_verdict_needs_evidence_and_no_failure(
     assert {"red": "## ❌", "green": "## ✅", "waiting": "## ⏳"}[verdict] in render(made, [], registry)
 
 
+def test_what_failed_and_what_to_do_stands_right_under_the_headline(registry: Path) -> None:
+    good = [Finding(f"check{i}", "x", "ok", "as it should be") for i in range(100)]
+    bad = [Finding("card", "x", "failed", f"no licence {i}", "Write one") for i in range(30)]
+    lines = render(a_report(plugins=(a_plugin((*good, *bad)),)), [], registry).splitlines()
+    assert lines[2] == "## ❌ 30 checks failed"
+    card, subject, reason, cure = map(text, ("card", "x", "no licence 0", "Write one"))
+    assert lines[4] == f"- neuco_tasks/x, {card} of {subject}: {reason} → {cure}"
+    assert lines[24:27] == [
+        "- and 10 more",
+        "",
+        "**Next:** fix what is marked ❌ and push again. `neuco check NAME` shows the same on your machine.",
+    ]
+    assert not any(line.startswith(("|", "###")) for line in lines[:27])
+
+
 def packed(**more: Any) -> bytes:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", **more) as archive:
