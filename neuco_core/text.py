@@ -25,6 +25,14 @@ def one_line(text: str, longest: int = 2000) -> str:
     return f"{text[:start]}…{text[start + 1 - longest :]}"
 
 
+def as_cell(value: object) -> object:
+    """A value for a CSV that people open: text that a spreadsheet would run as a formula gets a quote before it.
+
+    Not for embeddings, labels and tables of a set of images: neuco reads them back, and ids must stay as they are.
+    """
+    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value
+
+
 def shorten(value: object, longest: int = 80) -> str:
     """The repr of a value for an error message."""
     text = repr(value)

@@ -25,7 +25,7 @@ from neuco_core.boards.formatting import (
 )
 from neuco_core.boards.model import Board, BoardRow, Column, Number, Section, Value
 from neuco_core.errors import UnknownIdError, UsageError
-from neuco_core.text import FORMULA, common_prefix, counted, join_names, one_line
+from neuco_core.text import as_cell, common_prefix, counted, join_names, one_line
 
 ARROW = "↓"
 LONGEST = 100_000  # a note is never cut in practice; it may name every task of a large suite
@@ -241,9 +241,7 @@ def _ends(row: BoardRow, key: str) -> tuple[object, object]:
 def _bare(value: object) -> str:
     if value is None:
         return ""
-    if isinstance(value, str) and value.startswith(FORMULA):
-        return f"'{value}"  # a spreadsheet would run it
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    return str(value).lower() if isinstance(value, bool) else str(as_cell(value))
 
 
 def details(board: Board) -> list[Section]:

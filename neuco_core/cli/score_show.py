@@ -26,7 +26,7 @@ from neuco_core.runs.plan import STATES, Plan, PlannedCell
 from neuco_core.runs.preview import Preview
 from neuco_core.scoring.quality import middle, odd_splits, ruled, split_count
 from neuco_core.specs import Task, exact, to_json
-from neuco_core.text import counted, join_names
+from neuco_core.text import as_cell, counted, join_names
 
 SUFFIXES = {".json": "json", ".csv": "csv", ".txt": "table"}
 CELL = ("method", "task", "protocol", "status")
@@ -213,7 +213,8 @@ class Answer:
         if form == "csv":
             rows = csv.DictWriter(buffer, COLUMNS, lineterminator="\n")
             rows.writeheader()
-            rows.writerows(map(self._csv_row, self.results))
+            for outcome in self.results:
+                rows.writerow({name: as_cell(value) for name, value in self._csv_row(outcome).items()})
             return buffer.getvalue()
         with redirect_stdout(buffer):
             self._show()

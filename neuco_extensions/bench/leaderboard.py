@@ -18,6 +18,7 @@ import numpy as np
 from neuco_core.boards.stats import ranking
 from neuco_core.errors import DataError
 from neuco_core.files import write_atomic
+from neuco_core.text import as_cell
 from neuco_extensions.bench.outputs import SUMMARY
 
 
@@ -83,7 +84,8 @@ def write_leaderboard(board: Leaderboard, output_dir: Path, phase: str, now: dat
     text = io.StringIO()
     writer = csv.DictWriter(text, list(board.rows[0]) if board.rows else ["experiment"], lineterminator="\n")
     writer.writeheader()
-    writer.writerows({key: "" if value != value else value for key, value in row.items()} for row in board.rows)
+    for row in board.rows:
+        writer.writerow({key: "" if value != value else as_cell(value) for key, value in row.items()})
     path = output_dir / "leaderboards" / phase / f"leaderboard_{now:%Y%m%d_%H%M%S}.csv"
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomic(path, text.getvalue().encode())

@@ -35,6 +35,12 @@ def test_a_run_that_lacks_a_task_is_named_and_not_ranked() -> None:
     assert (nobody.rows, nobody.incomplete) == ((), {"a": ("y",), "b": ("x",)})
 
 
+def test_a_run_whose_name_is_a_formula_is_text_in_the_file(tmp_path: Path) -> None:
+    board = rank([BenchRun("=1+2", {"x": -1.0})])
+    path = write_leaderboard(board, tmp_path, "dev", datetime(2026, 1, 2, 3, 4, 5))
+    assert path.read_text().splitlines()[1].startswith("'=1+2,-1.0,")
+
+
 def test_folders_of_neuco_bench_itself_are_read(tmp_path: Path) -> None:
     old = {"experiment": "old", "overall_score": 1.0, "task_results": {"x": 1.0}}
     new = {"experiment": "new", "task_q_scores": {"x": 2.0}, "task_acc_scores": {"x": 0.5}}

@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from neuco_core.cli.score_show import Answer, PlannedOutcome
+from neuco_core.plugins.catalog import load_method, load_task
+from neuco_core.runs.plan import PlannedCell
 from neuco_core.runs.preview import Preview, shuffled
 from tests.command import neuco_here as neuco
 
@@ -100,6 +103,14 @@ def test_csv_and_json_and_files_hold_the_same(registry: Path) -> None:
     assert json.loads(Path("scores.json").read_text())["cells"] == cells
     neuco(*words, "--out", "scores.txt")
     assert Path("scores.txt").read_text() == neuco(*words).out
+
+
+def test_a_reason_that_is_a_formula_is_text_in_the_csv() -> None:
+    """A plugin's error is its own words."""
+    cell = PlannedCell(load_method("averaging"), load_task("clouds"), "failed", "", {"protocol": "ridge"})
+    answer = Answer([], [PlannedOutcome(cell, None, "failed", "=HYPERLINK(1)")], [])
+    (row,) = csv.DictReader(io.StringIO(answer.text("csv")))
+    assert (row["method"], row["reason"]) == ("averaging", "'=HYPERLINK(1)")
 
 
 @pytest.mark.parametrize(
