@@ -24,6 +24,10 @@ def test_cubes_are_read_with_the_oldest_codecs(tmp_path: Path, root: Path) -> No
     env = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     imported = python("-c", f"import {package}; print({package}.__version__)", env=env, path=place).out
     assert imported.strip() == version
+    unpickle = (
+        "import numcodecs; codec = numcodecs.Pickle(); codec.decode(codec.encode(numcodecs.compat.np.array(['x'])))"
+    )
+    assert "UnsafeDecodeError" in python("-c", unpickle, env=env, path=place).err
     # In a folder of its own: else pytest removes, when it ends, what earlier runs of all tests have left, for a minute.
     basetemp = ("-p", "no:cacheprovider", "--basetemp", tmp_path / "own")
     tests = ("-m", "pytest", "-q", *basetemp, "tests/cubes/test_cubes.py")
