@@ -17,7 +17,7 @@ from workload import Usage, least, options, run, spend, write_config
 
 # What torch takes by itself, and one thread, which may be faster: batches are small.
 THREADS = {"threads as torch takes": {}, "one thread": {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}}
-# docs/howto/from-neuco-bench.md, "The same numbers": a split's score, and Q absolute or relative.
+# docs/why/differences-from-neuco-bench.md, "The same numbers": a split's score, and Q absolute or relative.
 SPLIT_MAY_DIFFER, Q_MAY_DIFFER, Q_RELATIVE = 2e-4, 1e-2, 1e-3
 
 
@@ -49,7 +49,7 @@ def read_results(out: Path) -> dict[str, dict[str, object]]:
 
 
 def compare(ours: Path, theirs: Path) -> bool:
-    """Print how far the scores of the two are apart, and whether that is as docs/howto/from-neuco-bench.md says."""
+    """Print how far the scores of the two are apart, and whether that is as docs/why/differences-from-neuco-bench.md says."""
     left, right = read_results(ours), read_results(theirs)
     if left.keys() != right.keys():
         raise SystemExit(f"other tasks: {sorted(left)} here, {sorted(right)} there")
@@ -61,7 +61,7 @@ def compare(ours: Path, theirs: Path) -> bool:
     q_apart, q_relative = max(abs(a - b) for a, b in qs), max(abs(a / b - 1) for a, b in qs)
     print(
         f"{len(left)} tasks, {len(pairs)} scores of splits: at most {apart:.1e} apart, Q {q_apart:.1e}"
-        f" ({q_relative:.1e} relative): {'as' if same else 'NOT as'} docs/howto/from-neuco-bench.md says"
+        f" ({q_relative:.1e} relative): {'as' if same else 'NOT as'} docs/why/differences-from-neuco-bench.md says"
     )
     return same
 

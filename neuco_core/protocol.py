@@ -93,7 +93,7 @@ def _parse(key: str, text: str) -> Any:
 
 _PARITY = Protocol(
     name="neuco-2025",
-    description="NeuCo-Bench's linear probe, number for number; the best epoch is chosen on the test part",
+    description="NeuCo-Bench's linear probe; the best epoch is chosen on the test part",
 )
 _STRICT = Protocol(
     name="neuco-strict",

@@ -1,4 +1,7 @@
-"""Runs what a document shows: every ``console`` block, with its output compared, and every ``python`` block."""
+"""Runs what a document shows: every ``console`` and ``python`` block, and compares its output.
+
+Output of Python is in a block ``text`` right behind it.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,16 @@ import re
 import shlex
 import subprocess
 import sys
+from contextlib import redirect_stdout
 from dataclasses import dataclass, replace
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
-FENCE = re.compile(r"^```(console|python)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+NUMBER = re.compile(r"(?<![\w.])[-+]?\d+\.\d+(?:e[-+]?\d+)?(?!\w|\.\d)")
+# A score on another processor may differ in the last digit shown, or a small p-value in its second.
+LAST_PLACES, SMALL = 2, 0.02
+FENCE = re.compile(r"^```(console|python)\n(.*?)^```$(?:\n\n```text\n(.*?)^```$)?", re.MULTILINE | re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -32,13 +40,15 @@ def play(text: str, folder: Path, environment: dict[str, str], names: dict[str, 
     failures = []
     for step in steps(text):
         if step.python:
-            exec(compile("\n" * (step.line - 1) + step.command, "page", "exec"), names)
-            continue
-        done = run(step, folder, environment)
+            with redirect_stdout(StringIO()) as printed:
+                exec(compile("\n" * (step.line - 1) + step.command, "page", "exec"), names)
+            code, output, wanted = 0, printed.getvalue(), step.expected or ("…",)
+        else:
+            done = run(step, folder, environment)
+            code, output, wanted = done.returncode, done.stdout, step.expected
         meant = not any(line.startswith("neuco: error") for line in step.expected)
-        if (done.returncode == 0) != meant or not matches(step.expected, done.stdout):
-            told = f"line {step.line}: {step.command}\nended with {done.returncode}"
-            failures.append("\n".join([told, done.stdout, "not", *step.expected]))
+        if (code == 0) != meant or not matches(wanted, output):
+            failures.append("\n".join([f"line {step.line}: {step.command}\nended with {code}", output, "not", *wanted]))
     return failures
 
 
@@ -46,7 +56,10 @@ def steps(text: str) -> list[Step]:
     listed: list[Step] = []
     for match in FENCE.finditer(text):
         line = text.count("\n", 0, match.start()) + 2
-        listed += [Step(line, match[2], python=True)] if match[1] == "python" else _commands(match[2], line)
+        if match[1] == "python":
+            listed.append(Step(line, match[2], tuple((match[3] or "").splitlines()), python=True))
+        else:
+            listed += _commands(match[2], line)
     return listed
 
 
@@ -87,15 +100,27 @@ def _home(word: str, environment: dict[str, str]) -> str:
 
 
 def matches(expected: tuple[str, ...], output: str) -> bool:
-    """``…`` stands for anything within a line; alone on a line, for any lines. Widths do not count."""
-    pattern = "".join(_line(text) for text in expected)
-    return re.fullmatch(pattern, _even(output)) is not None
+    """``…`` stands for anything within a line; alone on a line, for any lines. Widths do not count.
+
+    Numbers with a point may differ in their last places, as they do on another processor.
+    """
+    match = re.fullmatch("".join(map(_line, expected)), _even(output))
+    shown = [number for line in expected for number in NUMBER.findall(line)]
+    return match is not None and all(map(close, shown, match.groups()))
+
+
+def close(shown: str, printed: str) -> bool:
+    """Whether a number on a page is the one that the command printed, up to two units of its last place."""
+    unit = 10.0 ** -len(shown.partition("e")[0].partition(".")[2])
+    scale = SMALL * abs(float(shown)) if "e" in shown else LAST_PLACES * unit
+    return abs(float(shown) - float(printed)) <= scale + 1e-12
 
 
 def _line(text: str) -> str:
     if text == "…":
         return r"(?:[^\n]*\n)*"
-    return ".*".join(re.escape(part) for part in _even(text).split("…")) + r"\n"
+    parts = (NUMBER.sub("\0", _even(part)) for part in text.split("…"))
+    return ".*".join(re.escape(part).replace("\0", f"({NUMBER.pattern})") for part in parts) + r"\n"
 
 
 def _even(text: str) -> str:

@@ -45,7 +45,7 @@ def test_scores_that_differ_are_told(upstream: ModuleType, tmp_path: Path, capsy
     assert upstream.compare(ours, write(tmp_path / "same", {"a": [0.5, 0.25], "b": [0.75, 0.5001]}))
     assert "2 tasks, 4 scores of splits: at most 1.0e-04 apart" in capsys.readouterr().out
     assert not upstream.compare(ours, write(tmp_path / "split", {"a": [0.5, 0.25], "b": [0.75, 0.5003]}))
-    assert "NOT as docs/howto/from-neuco-bench.md says" in capsys.readouterr().out
+    assert "NOT as docs/why/differences-from-neuco-bench.md says" in capsys.readouterr().out
     assert not upstream.compare(ours, write(tmp_path / "q", {"a": [0.5, 0.25], "b": [0.75, 0.5]}, q=10.02))
     with pytest.raises(SystemExit, match="other tasks"):
         upstream.compare(ours, write(tmp_path / "tasks", {"a": [0.5, 0.25]}))

@@ -325,7 +325,8 @@ def test_the_documentation_names_commands_and_options_that_exist(root: Path) -> 
     from neuco_core.cli.leaderboard import leaderboard
     from neuco_core.plugins.catalog import load_board
 
-    text = (root / "docs/why/ranking.md").read_text(encoding="utf-8")
+    pages = ("howto/leaderboard.md", "why/ranking.md")
+    text = "".join((root / "docs" / page).read_text(encoding="utf-8") for page in pages)
     named = set(re.findall(r"neuco leaderboard (\w+)", text))
     assert named == set(leaderboard.commands)
     options = {name for command in leaderboard.commands.values() for p in command.params for name in p.opts}

@@ -150,7 +150,7 @@ def test_the_ways_to_send_a_file_are_those_of_the_server() -> None:
 
 
 def test_every_field_of_the_rules_is_explained() -> None:
-    text = page("howto/challenge/host.md")
+    text = page("ref/challenge.md")
     for name in (*Phase.__struct_fields__, *(f"limits.{field}" for field in ChallengeLimits.__struct_fields__)):
         assert f"`{name}`" in text, name
     assert all(f"`{name}`" in text for name in TaskRule.__struct_fields__)
@@ -160,6 +160,7 @@ def test_every_field_of_the_rules_is_explained() -> None:
 
 def test_the_limits_of_the_server_are_those_of_the_code() -> None:
     limits = ServerLimits()
+    text = page("ref/challenge.md") + page("howto/challenge/server.md")
     for words in (
         how_to_install("challenge"),
         f"{limits.uploads} in all (`--uploads`, else 503), {limits.uploads_of_team} of a team",
@@ -170,5 +171,5 @@ def test_the_limits_of_the_server_are_those_of_the_code() -> None:
         f"{LARGEST_HEADERS:,} bytes",
         f"uploads get {GOODBYE} s to end",
     ):
-        assert words in re.sub(r"\s+", " ", page("howto/challenge/server.md")), words
+        assert words in re.sub(r"\s+", " ", text), words
     assert LEFT_OVER == 3600  # an hour

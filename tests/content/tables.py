@@ -1,15 +1,18 @@
-"""Tables of what this repository registers, for the documentation: `python -m tests.content.tables docs`."""
+"""Reference pages that follow from the code, for the documentation: `python -m tests.content.tables docs`."""
 
 from __future__ import annotations
 
 import argparse
+import inspect
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
+from neuco_core import hookspecs
 from neuco_core.boards.report import grid, to_markdown
 from neuco_core.boards.store import stored_board
+from neuco_core.contract.builtin import CHECKS
 from neuco_core.plugins.catalog import list_datasets, list_methods, list_suites, list_tasks
 from neuco_core.specs import Dataset, Method, Spec, Suite, Task
 
@@ -45,6 +48,22 @@ METHODS = """\
 What ships with neuco. Each id links to its card. *Needs* are packages beyond a plain installation.
 
 {methods}
+"""
+
+HOOKS = """\
+# Hooks
+
+A plugin implements hooks with `@hookimpl`; each yields frozen specs ([how to write a plugin](../howto/package.md)). The
+tests install and use every example.
+"""
+
+CONTRACT = """\
+# Checks
+
+`neuco check`, a plugin's `test.py` and continuous integration run these. An essential check that is skipped ends
+`neuco check` with exit code 8.
+
+{checks}
 """
 
 SCORES = """\
@@ -83,7 +102,30 @@ def score_page() -> str:
     return HEAD + SCORES + "\n".join(tables)
 
 
-PAGES = {"ref/tasks.md": task_page, "ref/methods.md": method_page, "ref/scores.md": score_page}
+def hook_page() -> str:
+    """Every hook with its group of entry points and the example of its docstring."""
+    parts = [HEAD + HOOKS]
+    for name, hook in vars(hookspecs).items():
+        if name.startswith("neuco_"):
+            sentence, example = (inspect.getdoc(hook) or "").split("\n\n", 1)
+            group = f"Entry-point group: `neuco.{name.removeprefix('neuco_')}`."
+            parts.append(f"## `{name}()`\n\n{sentence}\n{group}\n\n```python\n{example}\n```\n")
+    return "\n".join(parts)
+
+
+def check_page() -> str:
+    """The contract: what each check asks for, and what to do if it fails."""
+    rows = [[f"`{item.id}`", item.asks, item.cure] for item in CHECKS]
+    return HEAD + CONTRACT.format(checks=markdown(("check", "asks for", "if it fails"), rows))
+
+
+PAGES = {
+    "ref/tasks.md": task_page,
+    "ref/methods.md": method_page,
+    "ref/scores.md": score_page,
+    "ref/hooks.md": hook_page,
+    "ref/checks.md": check_page,
+}
 
 
 def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -1,4 +1,4 @@
-"""docs/howto/geobench.md does what it says: its commands are run, and its figures are those of the code."""
+"""The pages on GEO-Bench: every command is run, and their figures are those of the code."""
 
 from __future__ import annotations
 
@@ -22,6 +22,11 @@ from tests.geobench.parts import spoiled, write
 @pytest.fixture(scope="module")
 def text(root: Path) -> str:
     return (root / "docs/howto/geobench.md").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def why(root: Path) -> str:
+    return (root / "docs/why/geobench.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.slow
@@ -52,8 +57,9 @@ def test_every_command_is_run(text: str) -> None:
     assert any("neuco geobench tune" in line for line in run)
 
 
-def test_figures_are_those_of_the_code(text: str) -> None:
-    plain = " ".join(text.split())
+def test_figures_are_those_of_the_code(text: str, why: str, root: Path) -> None:
+    tables = "".join((root / f"docs/ref/{name}.md").read_text(encoding="utf-8") for name in ("boards", "formats"))
+    plain = " ".join((text + why + tables).split())
     assert f"{len(COLUMNS)} columns" in plain
     assert all(f"`{column}`" in plain for column in COLUMNS)
     assert f"{len(KEYS)} keys" in plain
@@ -64,12 +70,12 @@ def test_figures_are_those_of_the_code(text: str) -> None:
     assert f"{100 * TEST_SIZE:.0f} % of the samples" in plain
     assert f"{INNER} splits" in plain
     assert f"{100 * SHARE:.0f} % of the training part" in plain
-    options = set(re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE))
+    options = set(re.findall(r"^\| `(\w+)` \|", tables, re.MULTILINE))
     assert set(load_board("geobench").options) <= options
 
 
-def test_the_table_of_coverage_has_the_columns_of_the_benchmark_and_shows_what_is_asked(text: str) -> None:
-    head, _, *lines = text[text.index("| capability | ± published") :].split("\n\n", maxsplit=1)[0].splitlines()
+def test_the_table_of_coverage_has_the_columns_of_the_benchmark_and_shows_what_is_asked(why: str) -> None:
+    head, _, *lines = why[why.index("| capability | ± published") :].split("\n\n", maxsplit=1)[0].splitlines()
     assert head == f"| {' | '.join(HEADS)} |"
     rows = {
         cells[1]: dict(zip(HEADS, cells[1:], strict=False)) for cells in (re.split(r"\s*\|\s*", ln) for ln in lines)

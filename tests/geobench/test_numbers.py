@@ -86,7 +86,7 @@ def test_their_scores_differ_by_what_100_resamples_leave_open(pairs: dict[str, A
     assert pulls.max() < 3.5
     assert np.sqrt(np.mean(pulls**2)) == pytest.approx(1, abs=0.1)
     most = max(abs(pair.official - pair.ours.value) for pair in every)
-    assert f"up to {most:.3f}." in " ".join((root / "docs/howto/geobench.md").read_text(encoding="utf-8").split())
+    assert f"up to {most:.3f}." in " ".join((root / "docs/why/geobench.md").read_text(encoding="utf-8").split())
     assert np.median([pair.ours.error / pair.official_error for pair in every]) == pytest.approx(10, rel=0.1)
 
 

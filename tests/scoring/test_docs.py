@@ -1,4 +1,4 @@
-"""What docs/ref/protocols.md says, done."""
+"""What the pages on protocols say, done."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ def test_every_protocol_and_every_named_variant_is_documented(root: Path) -> Non
 
 def test_the_wild_label(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """It prints what the comment behind it says; and by NeuCo-Bench's thresholds it was as the page tells."""
-    text = (root / "docs/ref/protocols.md").read_text()
+    text = (root / "docs/why/q-and-protocols.md").read_text()
     (code,) = re.findall(r"```python\n(import numpy as np\n.*?)```", text, re.S)
     names: dict[str, Any] = {}
-    exec(compile(code, "docs/ref/protocols.md", "exec"), names)
+    exec(compile(code, "docs/why/q-and-protocols.md", "exec"), names)
     assert capsys.readouterr().out.strip() == code.rsplit("# ", 1)[1].strip()
     x, y, kept = names["x"].astype(np.float64), names["y"], []
     for train, test in shuffle(300, load_protocol("ridge")):

@@ -33,9 +33,9 @@ def neuco_probes():
 
 @pytest.fixture
 def installed(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The plugins of docs/ref/protocols.md as installed packages."""
+    """The plugins of docs/howto/add-probe.md as installed packages."""
     blocks = re.findall(
-        r"```python\n# (neuco_\w+)\.py\n(.*?)```", (root / "docs/ref/protocols.md").read_text(), re.DOTALL
+        r"```python\n# (neuco_\w+)\.py\n(.*?)```", (root / "docs/howto/add-probe.md").read_text(), re.DOTALL
     )
     assert [name for name, _ in blocks] == ["neuco_knn", "neuco_within", "neuco_halves"]
     groups = {"neuco_knn": "probes", "neuco_within": "metrics", "neuco_halves": "splitters", "neuco_wrong": "probes"}
