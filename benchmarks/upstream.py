@@ -49,7 +49,7 @@ def read_results(out: Path) -> dict[str, dict[str, object]]:
 
 
 def compare(ours: Path, theirs: Path) -> bool:
-    """Print how far the scores of the two are apart, and whether that is as docs/why/differences-from-neuco-bench.md says."""
+    """Print how far apart the scores are, and whether docs/why/differences-from-neuco-bench.md says so."""
     left, right = read_results(ours), read_results(theirs)
     if left.keys() != right.keys():
         raise SystemExit(f"other tasks: {sorted(left)} here, {sorted(right)} there")

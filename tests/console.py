@@ -119,11 +119,11 @@ def close(shown: str, printed: str) -> bool:
 def _line(text: str) -> str:
     if text == "…":
         return r"(?:[^\n]*\n)*"
-    parts = (NUMBER.sub("\0", _even(part)) for part in text.split("…"))
+    parts = (NUMBER.sub("\0", part) for part in _even(text).split("…"))
     return ".*".join(re.escape(part).replace("\0", f"({NUMBER.pattern})") for part in parts) + r"\n"
 
 
 def _even(text: str) -> str:
     """The width of a column depends on what is in it, so neither blanks nor rules are compared."""
-    lines = (re.sub(r"[ \t]+", " ", line) for line in text.splitlines(keepends=True))
+    lines = (re.sub(r"[ \t]+", " ", re.sub(r"[ \t]+$", "", line)) for line in text.splitlines(keepends=True))
     return "".join(re.sub(r"^[- …]*--[- …]*$", "--", line) for line in lines)

@@ -124,7 +124,7 @@ def see_encoders(names: Names) -> None:
 
 def see_first_score(names: Names) -> None:
     assert 15 < names["results"].mean_q < 31
-    assert list(names["table"].index) == [task.id for task in list_tasks(suite="olinda")]
+    assert list(names["results"].frame().index) == [task.id for task in list_tasks(suite="olinda")]
 
 
 def see_model(names: Names) -> None:
