@@ -7,11 +7,12 @@ import sys
 try:
     import os
     from collections.abc import Mapping
+    from contextlib import suppress
 
     import click
 
     from neuco_core import __version__
-    from neuco_core.cli.output import clean, end_stdout, keep_stdout
+    from neuco_core.cli.output import OwnStream, clean, keep_stdout
     from neuco_core.env import switched_on
     from neuco_core.errors import EXIT_CODES, NeucoError, PluginError
     from neuco_core.fetch.cache import cache_dir
@@ -96,7 +97,8 @@ class Main(CommandTable):
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         if name in COMMANDS:
-            return super().get_command(ctx, name)
+            own: click.Command = resolve(COMMANDS[name])
+            return own
         commands, broken = _registered()
         text, hint = f"the command {name!r} cannot be loaded", "Repair or remove that plugin"
         if name not in commands:
@@ -179,7 +181,10 @@ def main(args: list[str] | None = None) -> None:
         if debug:
             raise
         code = _report(error)
-    end_stdout()
+    if isinstance(sys.stdout, OwnStream):  # the answer is complete: what a plugin prints from now on goes to stderr
+        with suppress(OSError):
+            sys.stdout.flush()
+        sys.stdout = sys.stderr
     sys.exit(code if isinstance(code, int) else 0)
 
 

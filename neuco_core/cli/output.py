@@ -8,7 +8,7 @@ import os
 import sys
 import textwrap
 from collections.abc import Callable, Collection, Sequence
-from contextlib import redirect_stdout, suppress
+from contextlib import redirect_stdout
 from typing import Any, TextIO, TypeVar
 
 import click
@@ -20,6 +20,7 @@ from neuco_core.text import join_names
 
 F = TypeVar("F", bound=Callable[..., Any])
 NARROW = 24  # characters that a column of sentences keeps before other columns are dropped for it
+WHOLE_WORDS: dict[str, Any] = {"break_long_words": False, "break_on_hyphens": False}
 NOT_SHOWN = "Not shown, for lack of room:"
 
 
@@ -110,14 +111,6 @@ def keep_stdout() -> None:
     os.dup2(2, 1)
 
 
-def end_stdout() -> None:
-    """The answer is complete: what a plugin prints when the process ends goes to stderr."""
-    if isinstance(sys.stdout, OwnStream):
-        with suppress(OSError):
-            sys.stdout.flush()
-        sys.stdout = sys.stderr
-
-
 def table(
     headers: Sequence[str],
     rows: Sequence[Sequence[str]],
@@ -136,7 +129,15 @@ def table(
     """
     head, *body = [[clean(cell) for cell in row] for row in (headers, *rows)]
     if not sys.stdout.isatty():
-        return _plain_table(head, body, right)
+        widths = [max(cell_len(row[i]) for row in (head, *body)) for i in range(len(head))]
+        lines = []
+        for row in (head, ["-" * width for width in widths], *body):
+            cells = []
+            for i, cell in enumerate(row):
+                fill = " " * (widths[i] - cell_len(cell))
+                cells.append(fill + cell if i in right else cell + fill)
+            lines.append("  ".join(cells).rstrip())
+        return "\n".join(lines)
     columns, gone = list(range(len(head))), []
     limit = room() if drop is not None else None
     if limit is not None:
@@ -146,22 +147,11 @@ def table(
             if sum(least[i] + 2 for i in columns) - 2 > limit:
                 columns.remove(column)
                 gone.append(column)
-    lines = _rich_table(head, body, right, columns, limit, strong)
-    if gone:
-        lines += "\n" + _wrapped(f"{NOT_SHOWN} {join_names([head[i] for i in sorted(gone)], 3)}")
-    return lines
-
-
-def _plain_table(head: Sequence[str], body: Sequence[Sequence[str]], right: Collection[int]) -> str:
-    widths = [max(cell_len(row[i]) for row in (head, *body)) for i in range(len(head))]
-    lines = []
-    for row in (head, ["-" * width for width in widths], *body):
-        cells = []
-        for i, cell in enumerate(row):
-            fill = " " * (widths[i] - cell_len(cell))
-            cells.append(fill + cell if i in right else cell + fill)
-        lines.append("  ".join(cells).rstrip())
-    return "\n".join(lines)
+    drawn = _rich_table(head, body, right, columns, limit, strong)
+    if limit and gone:
+        line = f"{NOT_SHOWN} {join_names([head[i] for i in sorted(gone)], 3)}"
+        drawn += "\n" + textwrap.fill(line, limit, **WHOLE_WORDS)
+    return drawn
 
 
 def _least_width(header: str, cells: Sequence[str], number: bool) -> int:
@@ -220,12 +210,8 @@ def room() -> int | None:
 
 def say(text: str) -> None:
     """A sentence for people; lines end between words at the width of the terminal."""
-    click.echo(_wrapped(clean(text)))
-
-
-def _wrapped(text: str) -> str:
-    limit = room()
-    return textwrap.fill(text, limit, break_long_words=False, break_on_hyphens=False) if limit else text
+    text, limit = clean(text), room()
+    click.echo(textwrap.fill(text, limit, **WHOLE_WORDS) if limit else text)
 
 
 def clean(text: str) -> str:

@@ -131,15 +131,6 @@ class ScoreRequest:
     embed_time_limit: float | None
     memory_limit: int | None
 
-    def __post_init__(self) -> None:
-        if not self.methods and not self.files and not self.everything:
-            hint = "Give --method ID, --embeddings FILE or --all; see `neuco methods`"
-            raise UsageError("nothing to score", hint=hint)
-        if self.name and not ID.fullmatch(self.name):
-            raise UsageError("bad --name", expected="1 to 64 of a-z, 0-9, _ and -", got=repr(self.name))
-        if self.name and len(self.files) != 1:
-            raise UsageError("--name is for one --embeddings file", got=counted(len(self.files), "file"))
-
     def preview(self) -> Preview:
         """How the run departs from what records are of; refused where that cannot be had or recorded."""
         preview = Preview(parse_params(self.params), self.limit, self.batch_size, self.fresh)
@@ -202,6 +193,13 @@ def score(strays: tuple[str, ...], form: str | None, as_json: bool, out: Path | 
         raise UsageError("words that belong to no option", got=" ".join(strays), hint=hint)
     selection = {name: options.pop(name) for name in SELECTION}
     request = ScoreRequest(**options)
+    if not request.methods and not request.files and not request.everything:
+        hint = "Give --method ID, --embeddings FILE or --all; see `neuco methods`"
+        raise UsageError("nothing to score", hint=hint)
+    if request.name and not ID.fullmatch(request.name):
+        raise UsageError("bad --name", expected="1 to 64 of a-z, 0-9, _ and -", got=repr(request.name))
+    if request.name and len(request.files) != 1:
+        raise UsageError("--name is for one --embeddings file", got=counted(len(request.files), "file"))
     preview = request.preview() if request.params or request.limit is not None else None
     answer = answer_form(form, as_json, out)
     choice = choose(**selection)

@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, Any
 from neuco_core.cubes.cubes import CubeSource, select
 from neuco_core.env import installed_version, requirement_name
 from neuco_core.errors import DataError, DependencyError, UsageError
-from neuco_core.fetch.fetch import require_pin
 from neuco_core.files import read_limited
 from neuco_core.plugins.code_key import StandIn
 from neuco_core.text import join_names, shorten
@@ -128,11 +127,6 @@ def lock_of(method: Method) -> Path | None:
         source = Path(spec.origin).parent if spec and spec.origin else source
     path = source / FILE
     return path if path.is_file() else None
-
-
-def weight_hashes(method: Method) -> dict[str, str]:
-    """Which bytes the weights are, without fetching them; empty for a method that has none."""
-    return {name: require_pin(remote).sha256 for name, remote in method.weights.items()}
 
 
 @dataclass(frozen=True)

@@ -19,11 +19,11 @@ import numpy as np
 
 from neuco_core.cubes.cubes import CubeSource, Selection, select
 from neuco_core.encode.encoding import BATCH, Clock, Encoding
-from neuco_core.encode.requirements import check_bands, full_params, open_cubes, weight_hashes
+from neuco_core.encode.requirements import check_bands, full_params, open_cubes
 from neuco_core.env import available_cores, installed_version, requirement_name
 from neuco_core.errors import DataError, NeucoError, UsageError
 from neuco_core.fetch.cache import cache_dir
-from neuco_core.fetch.fetch import fetch
+from neuco_core.fetch.fetch import fetch, require_pin
 from neuco_core.files import write_atomic
 from neuco_core.plugins.catalog import load_dataset
 from neuco_core.plugins.code_key import code_key, home_of
@@ -276,15 +276,17 @@ def open_cache(
     cubes = code_key(dataset.cubes, home_of(dataset))
     if code is None or cubes is None:
         return None
-    identity = {
+    identity: dict[str, Any] = {
         "layout": LAYOUT,
         "dataset": [dataset.id, dataset.version, source.version, list(source.bands), list(source.seasons), cubes],
         "method": [method.id, method.version],
         "params": dict(params),
         "code": code,
         "packages": {name: installed_version(name) for name in {"numpy", *map(requirement_name, method.requires)}},
-        **({"weights": weight_hashes(method)} if method.weights else {}),
-        **({"device": device} if device != "cpu" else {}),
     }
+    if method.weights:
+        identity["weights"] = {name: require_pin(remote).sha256 for name, remote in method.weights.items()}
+    if device != "cpu":
+        identity["device"] = device
     text = json.dumps(identity, sort_keys=True, allow_nan=False)
     return EncodeCache(cache_dir() / folder, hashlib.sha256(text.encode()).hexdigest()[:32], spare)

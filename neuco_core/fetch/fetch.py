@@ -10,11 +10,11 @@ from __future__ import annotations
 import importlib.resources
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import itemgetter
 from pathlib import Path, PurePosixPath
-from typing import Literal, TypeVar
+from typing import Literal
 from urllib.parse import unquote, urlsplit
 
 from neuco_core.env import layers, registry_dir, user_registry
@@ -25,7 +25,6 @@ from neuco_core.fields import SHA256
 from neuco_core.files import read_strictly
 from neuco_core.specs import Dataset, Method, Remote, Task
 
-T = TypeVar("T")
 LARGEST = 10_000_000  # bytes of a file of pins
 UNREGISTERED = "Declare its sha256; for the labels of a registered task, run `neuco data pin TASK`"
 
@@ -40,15 +39,18 @@ def fetch(remote: Remote, *, progress: bool | None = None) -> Path:
     """
     pin = require_pin(remote)
     urls = [pin.url if pin.url and _unrevised(url) == _unrevised(pin.url) else url for url in remote.urls]
-
-    def read(url: str) -> Path:
-        if not is_local(url):  # also what a mirror gives is looked for by the name in the first address
-            return _cached(url, pin, cache.entry(pin.sha256, file_name(remote.url)), progress)
-        path = resolve(url)
-        verify(path, pin, url)
-        return path
-
-    return _first_to_answer(sorted(urls, key=lambda url: not is_local(url)), read, remote)
+    failures: list[NeucoError] = []
+    for url in sorted(urls, key=lambda url: not is_local(url)):
+        try:
+            if not is_local(url):  # also what a mirror gives is looked for by the name in the first address
+                return _cached(url, pin, cache.entry(pin.sha256, file_name(remote.url)), progress)
+            path = resolve(url)
+            verify(path, pin, url)
+        except (FetchError, DataError) as error:
+            failures.append(error)
+        else:
+            return path
+    raise _none_answered(remote, failures)
 
 
 def _unrevised(url: str) -> str:
@@ -63,32 +65,29 @@ def fetch_unverified(remote: Remote, folder: Path, *, progress: bool | None = No
     """
     settings = Settings.from_environment()
     path = folder / file_name(remote.url)
-
-    def read(url: str) -> tuple[Path, str]:
-        if is_local(url):
-            return resolve(url), url
-        if settings.offline:
-            raise OfflineError("a pin needs the network, and NEUCO_OFFLINE is set", where=shown(url))
-        commit = download(url, path, settings, size=remote.size, progress=progress).commit
-        return path, re.sub("@[^/]+/", f"@{commit}/", url, count=1) if commit and url.startswith("hf:") else url
-
-    return _first_to_answer(remote.urls, read, remote)
-
-
-def _first_to_answer(urls: Sequence[str], read: Callable[[str], T], remote: Remote) -> T:
-    """What the first address gives that can be read; else one error for all: their common one, or of their kind."""
     failures: list[NeucoError] = []
-    for url in urls:
+    for url in remote.urls:
         try:
-            return read(url)
+            if is_local(url):
+                return resolve(url), url
+            if settings.offline:
+                raise OfflineError("a pin needs the network, and NEUCO_OFFLINE is set", where=shown(url))
+            commit = download(url, path, settings, size=remote.size, progress=progress).commit
         except (FetchError, DataError) as error:
             failures.append(error)
+        else:
+            return path, re.sub("@[^/]+/", f"@{commit}/", url, count=1) if commit and url.startswith("hf:") else url
+    raise _none_answered(remote, failures)
+
+
+def _none_answered(remote: Remote, failures: Sequence[NeucoError]) -> NeucoError:
+    """One error for all addresses: their common one, or of their kind."""
     if len({error.what for error in failures}) == 1:
-        raise failures[0]
+        return failures[0]
     kinds = {type(error) for error in failures}
     kind = kinds.pop() if len(kinds) == 1 else FetchError
     reasons = "; ".join(str(error) for error in failures)
-    raise kind(f"none of the {len(failures)} addresses delivered the file: {reasons}", where=shown(remote.url))
+    return kind(f"none of the {len(failures)} addresses delivered the file: {reasons}", where=shown(remote.url))
 
 
 def is_local(url: str) -> bool:

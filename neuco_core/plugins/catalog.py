@@ -271,14 +271,6 @@ def load_metric(metric_id: str) -> Metric:
     return catalog().load(Metric, metric_id)
 
 
-def load_probe(probe_id: str) -> Probe:
-    return catalog().load(Probe, probe_id)
-
-
-def load_splitter(splitter_id: str) -> Splitter:
-    return catalog().load(Splitter, splitter_id)
-
-
 def load_board(kind_id: str) -> BoardKind:
     return catalog().load(BoardKind, kind_id)
 
@@ -309,7 +301,7 @@ def protocols_for(
                     new[key] = value
             if new:
                 protocol = protocol.with_(**new)
-            if protocol.name not in groups:
+            if protocol.name not in groups and protocol != PROTOCOLS.get(protocol.name):
                 check_variant(protocol)
             groups.setdefault(protocol.name, (protocol, []))[1].append(task)
     except SpecError as error:  # a wrong value of a caller, not a broken plugin
@@ -323,10 +315,8 @@ def check_variant(protocol: Protocol) -> None:
     A cell would fail with the same reason, and so would every other one.
     """
     base = PROTOCOLS.get(protocol.name.partition("+")[0])
-    if base == protocol:
-        return
-    load_splitter(protocol.splitter)
-    probe = load_probe(protocol.probe)
+    catalog().load(Splitter, protocol.splitter)
+    probe = catalog().load(Probe, protocol.probe)
     if base is None or protocol.params != base.params:
         try:
             resolve(probe.factory)(protocol)

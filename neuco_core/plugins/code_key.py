@@ -65,8 +65,24 @@ def code_key(function: Callable[..., Any] | None, home: str = "") -> str | None:
     bound = function is not owner or getattr(function, "__self__", None) is not None
     if not home and (bound or "<" in name):
         return None
+    # The files of the plugin's package and of those that it imports, and the versions of neuco's parts.
+    packages: dict[str, list[list[str]]] = {}
+    versions: dict[str, Any] = {}
+    first = _package(home or module)
+    waiting = {first: _locate(first)} if first != "neuco_core" else {}
     try:
-        packages, versions = _reached(home or module)
+        while waiting:
+            package, location = waiting.popitem()
+            if location is None:
+                return None
+            files = _files(package, location)
+            packages[package] = [[path, content.sha256] for path, content in files.items()]
+            for origin, imported in sorted({pair for content in files.values() for pair in content.imports}):
+                if origin.partition(".")[0] == "neuco_core":
+                    versions |= _versions(origin, imported)
+                for other in (_package(origin), _package(f"{origin}.{imported}")):
+                    if other not in packages and (path := _locate(other, location)) is not None:
+                        waiting[other] = path
     except (_UnknownCode, OSError):
         return None
     if module.startswith("neuco_core."):
@@ -74,7 +90,7 @@ def code_key(function: Callable[..., Any] | None, home: str = "") -> str | None:
     elif _package(module) not in packages:
         return None  # made by somebody else's code, such as a decorator: what it does is not in these packages
     entry = [module.removeprefix(_package(module)), name]
-    return hashed({"entry": entry, "packages": list(packages.values()), "neuco": versions})
+    return hashed({"entry": entry, "packages": [packages[name] for name in sorted(packages)], "neuco": versions})
 
 
 def home_of(spec: Spec) -> str:
@@ -90,26 +106,6 @@ def _package(module: str) -> str:
     """The plugin that a module belongs to: a directory of ours, or the top-level package of an installed one."""
     parts = module.split(".")
     return ".".join(parts[: 2 if parts[0] in IN_TREE else 1])
-
-
-def _reached(home: str) -> tuple[dict[str, list[list[str]]], dict[str, Any]]:
-    """The files of a plugin's package and of those that it imports, and the versions of neuco's parts."""
-    packages: dict[str, list[list[str]]] = {}
-    versions: dict[str, Any] = {}
-    waiting = {_package(home): _locate(_package(home))} if not home.startswith("neuco_core.") else {}
-    while waiting:
-        package, location = waiting.popitem()
-        if location is None:
-            raise _UnknownCode
-        files = _files(package, location)
-        packages[package] = [[name, content.sha256] for name, content in files.items()]
-        for module, name in sorted({pair for content in files.values() for pair in content.imports}):
-            if module.partition(".")[0] == "neuco_core":
-                versions |= _versions(module, name)
-            for other in (_package(module), _package(f"{module}.{name}")):
-                if other not in packages and (path := _locate(other, location)) is not None:
-                    waiting[other] = path
-    return dict(sorted(packages.items())), versions
 
 
 def _locate(package: str, importer: Path | None = None) -> Path | None:
@@ -132,6 +128,9 @@ class _Content(NamedTuple):
     sha256: str
     text: str = ""
     imports: frozenset[tuple[str, str]] = frozenset()
+
+
+_contents: dict[tuple[object, ...], _Content] = {}  # by file and state
 
 
 def _files(package: str, location: Path) -> dict[str, _Content]:
@@ -157,14 +156,13 @@ def _files(package: str, location: Path) -> dict[str, _Content]:
 def _content(path: Path, package: str = "") -> _Content:
     """Read once in a process while the file stays as it is; ``package`` is what its relative imports start from."""
     state = path.stat()  # the time of the last change of state cannot be set back
-    return _read(path, package, (state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns))
-
-
-@functools.lru_cache(maxsize=4096)
-def _read(path: Path, package: str, state: tuple[int, ...]) -> _Content:
+    key = path, package, state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns
+    if key in _contents:
+        return _contents[key]
+    data = path.read_bytes()
+    content = _Content(hashlib.sha256(data).hexdigest())
     if path.suffix == ".py":
         with suppress(SyntaxError, ValueError, RecursionError, MemoryError):  # no Python: it counts by its bytes
-            data = path.read_bytes()
             tree = ast.parse(data)
             imports: set[tuple[str, str]] = set()
             for node in ast.walk(tree):  # wherever the statement stands
@@ -174,9 +172,9 @@ def _read(path: Path, package: str, state: tuple[int, ...]) -> _Content:
                     module = "." * node.level + (node.module or "")
                     origin = resolve_name(module, package) if node.level else module
                     imports |= {(origin, alias.name) for alias in node.names}
-            return _Content(hashed(_dump(tree)), data.decode("utf-8", "replace"), frozenset(imports))
-    with path.open("rb") as file:
-        return _Content(hashlib.file_digest(file, "sha256").hexdigest())
+            content = _Content(hashed(_dump(tree)), data.decode("utf-8", "replace"), frozenset(imports))
+    _contents[key] = content
+    return content
 
 
 def _dump(node: Any) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import importlib
 import importlib.metadata
 import importlib.util
@@ -180,34 +179,29 @@ def find_in_tree(packages: Iterable[str]) -> Iterator[Candidate | BrokenPlugin]:
                     yield Candidate((path.name,), f"{package}.{path.name}", nouns, str(path))
 
 
-def installed_entry_points() -> tuple[Any, list[BrokenPlugin]]:
-    """The entry points of all installed packages, and the packages whose entry points cannot be read."""
-    # Any: in the type stubs the class still depends on the Python version.
-    with contextlib.suppress(Exception):
-        return importlib.metadata.entry_points(), []
-    # A malformed file of any package spoils the quick way; then each package is asked on its own.
-    by_name: dict[str, Iterable[importlib.metadata.EntryPoint]] = {}
-    broken: list[BrokenPlugin] = []
-    for dist in importlib.metadata.distributions():
-        folder = str(getattr(dist, "_path", dist))
+def find_installed(entry_points: Any = None) -> Iterator[Candidate | BrokenPlugin]:
+    """One candidate per distribution and module, whatever the number of its entry points (default: all installed)."""
+    if entry_points is None:  # Any: in the type stubs the class still depends on the Python version
         try:
-            by_name.setdefault(dist.name, dist.entry_points)  # of two, the first on the path counts, as for an import
-        except Exception as error:
-            text = f"its entry points cannot be read; reinstall it: {type(error).__name__}: {error}"
-            broken.append(BrokenPlugin(Path(folder).stem, folder, "find", text, str(Path(folder, "entry_points.txt"))))
-    return importlib.metadata.EntryPoints(entry for entries in by_name.values() for entry in entries), broken
-
-
-def find_installed(entry_points: Any) -> Iterator[Candidate | BrokenPlugin]:
-    """One candidate per distribution and module, whatever the number of its entry points."""
+            entry_points = importlib.metadata.entry_points()
+        except Exception:  # a malformed file of any package spoils the quick way: each is asked on its own
+            by_name: dict[str, Iterable[importlib.metadata.EntryPoint]] = {}
+            for dist in importlib.metadata.distributions():
+                try:
+                    by_name.setdefault(dist.name, dist.entry_points)  # of two, the first on the path, as for an import
+                except Exception as error:
+                    folder = Path(getattr(dist, "_path", str(dist)))
+                    text = f"its entry points cannot be read; reinstall it: {type(error).__name__}: {error}"
+                    yield BrokenPlugin(folder.stem, str(folder), "find", text, str(folder / "entry_points.txt"))
+            entry_points = importlib.metadata.EntryPoints(item for items in by_name.values() for item in items)
     by_module: dict[tuple[str, str], list[tuple[str, importlib.metadata.EntryPoint]]] = {}
     for noun in NOUNS:
         for entry in entry_points.select(group=f"neuco.{PLURAL[noun]}"):
             # The metadata folder tells distributions apart without parsing their metadata, which costs more than all
             # the rest.
-            folder = getattr(entry.dist, "_path", None) or id(entry.dist)
-            by_module.setdefault((str(folder), entry.value), []).append((noun, entry))
-    for (package, value), entries in sorted(by_module.items(), key=str):
+            home = getattr(entry.dist, "_path", None) or id(entry.dist)
+            by_module.setdefault((str(home), entry.value), []).append((noun, entry))
+    for (package, value), entries in sorted(by_module.items()):
         names = tuple(dict.fromkeys(entry.name for _, entry in entries))
         bad = [name for name in names if not ID.fullmatch(name)]
         if bad:

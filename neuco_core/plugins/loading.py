@@ -35,7 +35,6 @@ from neuco_core.plugins.discovery import (
     find_installed,
     heads,
     inside,
-    installed_entry_points,
     overlaps,
 )
 from neuco_core.plugins.running import Interrupted, compiled_apart, plugin_code, run_from_source
@@ -63,8 +62,7 @@ class Plugins:
         without: Collection[str] = (),
     ) -> None:
         """``without`` are modules of plugins that are left out."""
-        entries, unread = (entry_points, []) if entry_points is not None else installed_entry_points()
-        everything = [*find_in_tree(packages), *find_installed(entries), *unread]
+        everything = [*find_in_tree(packages), *find_installed(entry_points)]
         self._unusable = [item for item in everything if isinstance(item, BrokenPlugin)]
         others = [item for item in everything if isinstance(item, Candidate) and item.module not in without]
         ours = [Candidate((name,), name, BUILTIN[name], name, builtin=True) for name in builtin]
@@ -81,9 +79,27 @@ class Plugins:
 
     def load(self, candidate: Candidate) -> Plugin | BrokenPlugin:
         """Import one plugin and collect its specs; never raises for what the plugin does wrong."""
-        if candidate not in self._loaded:
-            self._loaded[candidate] = _load(candidate)
-        return self._loaded[candidate]
+        loaded = self._loaded.get(candidate)
+        if loaded is not None:
+            return loaded
+        stage, origin = "import", candidate.origin()
+        try:
+            with plugin_code(), compiled_apart():
+                entry = candidate.entry_point
+                module = entry.load() if entry else importlib.import_module(candidate.module)
+                stage = "register"
+                hooks = _hooks_of(module)
+                stage = "collect"
+                loaded = Plugin(candidate, tuple(_collect(candidate, origin, hooks)))
+        except _Misfit as error:
+            loaded = BrokenPlugin(candidate.name, str(origin), error.stage, str(error), error.file)
+        except Interrupted as error:
+            doing = "imported" if stage == "import" else "asked what it registers"
+            raise Interrupted(f"while plugin {candidate.name!r} ({origin}) was being {doing}") from error
+        except BaseException as error:  # also SystemExit, KeyboardInterrupt, and what test tools raise to skip a module
+            loaded = BrokenPlugin(candidate.name, str(origin), stage, say(error), _line_of(error, candidate))
+        self._loaded[candidate] = loaded
+        return loaded
 
     def find(self, noun: str, ref: str, *, any_spelling: bool = False) -> Spec | None:
         """The spec with this id, in its newest version or, as ``id@2``, in that one.
@@ -117,7 +133,7 @@ class Plugins:
             # In any spelling: of two that differ only in - and _, neither may be taken.
             registered = [pair for item in results if isinstance(item, Plugin) for pair in item.specs]
             specs = [spec for kind, spec in registered if (kind, alike(spec.id)) == asked]
-            if (error := dispute(noun, specs)) is not None:
+            if len(specs) > 1 and (error := dispute(noun, specs)) is not None:
                 raise error
             self._answers[asked] = specs, [item for item in results if isinstance(item, BrokenPlugin)]
         return self._answers[asked]
@@ -134,7 +150,7 @@ class Plugins:
                 by_id.setdefault(alike(spec.id), []).append(spec)
         newest = []
         for specs in by_id.values():
-            if (error := dispute(noun, specs)) is not None:
+            if len(specs) > 1 and (error := dispute(noun, specs)) is not None:
                 broken.append(BrokenPlugin(specs[0].id, str(error.where), "duplicate", str(error)))
             else:
                 newest.append(max(specs, key=attrgetter("version")))
@@ -186,26 +202,6 @@ class _Misfit(Exception):
         super().__init__(text)
         self.file = file
         self.stage = stage
-
-
-def _load(candidate: Candidate) -> Plugin | BrokenPlugin:
-    stage = "import"
-    origin = candidate.origin()
-    try:
-        with plugin_code(), compiled_apart():
-            entry = candidate.entry_point
-            module = entry.load() if entry else importlib.import_module(candidate.module)
-            stage = "register"
-            hooks = _hooks_of(module)
-            stage = "collect"
-            return Plugin(candidate, tuple(_collect(candidate, origin, hooks)))
-    except _Misfit as error:
-        return BrokenPlugin(candidate.name, str(origin), error.stage, str(error), error.file)
-    except Interrupted as error:
-        doing = "imported" if stage == "import" else "asked what it registers"
-        raise Interrupted(f"while plugin {candidate.name!r} ({origin}) was being {doing}") from error
-    except BaseException as error:  # also SystemExit, KeyboardInterrupt, and what test tools raise to skip a module
-        return BrokenPlugin(candidate.name, str(origin), stage, say(error), _line_of(error, candidate))
 
 
 def _hooks_of(module: Any) -> dict[str, Hook]:

@@ -145,10 +145,10 @@ def compiled_apart(folder: str = "") -> Iterator[None]:
         return
     _own_folder.append(os.environ.get(NUMBA, ""))
     try:
-        with _numba_folder(folder or _own_scratch()):
-            yield
+        _use_folder(folder or _own_scratch())
+        yield
     finally:
-        _own_folder.clear()
+        _use_folder(_own_folder.pop())
 
 
 def new_scratch() -> str:
@@ -169,25 +169,19 @@ def compiled_here() -> Iterator[None]:
     if not _own_folder:
         yield
         return
-    with _numba_folder(_own_folder[0]):
-        yield
-
-
-@contextmanager
-def _numba_folder(folder: str) -> Iterator[None]:
-    before = os.environ.get(NUMBA)
-    _set(folder)
+    apart = os.environ.get(NUMBA, "")
+    _use_folder(_own_folder[0])
     try:
         yield
     finally:
-        _set(before)
+        _use_folder(apart)
 
 
-def _set(folder: str | None) -> None:
+def _use_folder(folder: str) -> None:
     """Numba reads the variable when it is imported, and again before it compiles."""
     if folder:
         os.environ[NUMBA] = folder
     else:
         os.environ.pop(NUMBA, None)
     if (config := getattr(sys.modules.get("numba"), "config", None)) is not None:
-        config.CACHE_DIR = folder or ""
+        config.CACHE_DIR = folder

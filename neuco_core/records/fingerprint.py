@@ -11,9 +11,9 @@ from __future__ import annotations
 import dataclasses
 import secrets
 from collections.abc import Callable, Iterable, Mapping
-from typing import NamedTuple, ParamSpec
+from typing import Any, NamedTuple, ParamSpec
 
-from neuco_core.encode.requirements import lock_of, read_lock, weight_hashes
+from neuco_core.encode.requirements import lock_of, read_lock
 from neuco_core.encode.run import why_not
 from neuco_core.env import installed_version, requirement_name
 from neuco_core.errors import DependencyError, NeucoError, OfflineError, UnknownIdError, UnpinnedError
@@ -25,17 +25,14 @@ from neuco_core.plugins.catalog import (
     catalog,
     load_dataset,
     load_method,
-    load_metric,
-    load_probe,
     load_protocol,
-    load_splitter,
     load_task,
 )
 from neuco_core.plugins.code_key import code_key, home_of
 from neuco_core.plugins.discovery import BUILTIN
 from neuco_core.protocol import Protocol
 from neuco_core.records.model import Key, Record, Scalar
-from neuco_core.specs import Dataset, Method, Remote, Spec, Task, resolve
+from neuco_core.specs import Dataset, Method, Metric, Probe, Remote, Splitter, Task, resolve
 from neuco_core.versions import behind
 
 # Other versions of these change the last digits at most; a record made with them is not stale, its versions are noted.
@@ -68,9 +65,16 @@ class CellInputs:
 
     def __init__(self, protocol: Protocol, other: CellInputs | None = None) -> None:
         self.protocol = protocol
-        self._shared: dict[str, Scalar] = {
-            **protocol_inputs(protocol),
-            "probe_code": component(load_probe, protocol.probe, "factory"),
+        # Every field of the protocol, flat; a description changes no number.
+        self.shared: dict[str, Scalar] = {"protocol": protocol.name}
+        for item in dataclasses.fields(protocol):
+            value = getattr(protocol, item.name)
+            if isinstance(value, Mapping):
+                self.shared |= {f"protocol.{item.name}.{key}": part for key, part in value.items()}
+            elif item.name not in ("name", "description"):
+                self.shared[f"protocol.{item.name}"] = value
+        self.shared |= {
+            "probe_code": component(Probe, protocol.probe, "factory"),
             "scorer": version_of("neuco_core.scoring.scorer", "score"),
             "strict_code": version_of("neuco_core.scoring.metrics", "strict_r2"),
         }
@@ -85,16 +89,16 @@ class CellInputs:
         if task.label not in self._tasks:
             splitter = self.protocol.splitter_for(task.splitter)
             self._tasks[task.label] = {
-                **self._shared,
+                **self.shared,
                 "task": task.id,
                 "task_version": task.version,
                 "dataset": task.dataset,
                 "kind": task.kind,
                 "metric": task.metric,
-                "metric_code": component(load_metric, task.metric, "function"),
+                "metric_code": component(Metric, task.metric, "function"),
                 "labels_from": self.labels_from(task).key,
                 "splitter": splitter,
-                "splitter_code": component(load_splitter, splitter, "function"),
+                "splitter_code": component(Splitter, splitter, "function"),
             }
         return {
             **self._tasks[task.label],
@@ -142,7 +146,17 @@ def embeddings_key(method: Method, dataset_id: str, cubes: dict[str, str]) -> st
     if method.files:
         return hashed({"file": require_pin(method.files[dataset_id]).sha256})
     if dataset_id not in cubes:
-        cubes[dataset_id] = cubes_key(load_dataset(dataset_id))
+        dataset = load_dataset(dataset_id)
+        of_cubes: list[Any] = []
+        if dataset.cubes is not None:
+            try:
+                source = dataset.cubes()
+            except NeucoError as error:
+                if dataset_root(dataset_id) is None:
+                    raise _NotHereError(str(error)) from error
+                raise
+            of_cubes = [source.version, list(source.bands), list(source.seasons), own_code(dataset)]
+        cubes[dataset_id] = hashed([dataset.id, dataset.version, *of_cubes])
     # A package may hold the very weights. No versions but the locked ones are ever run.
     names = {requirement_name(item) for item in method.requires} - NUMERICAL
     lock = lock_of(method)
@@ -159,7 +173,7 @@ def embeddings_key(method: Method, dataset_id: str, cubes: dict[str, str]) -> st
             "packages": packages,
             "encode": version_of("neuco_core.encode.run", "encode_dataset"),
             "dataset": cubes[dataset_id],
-            "weights": weight_hashes(method),
+            "weights": {name: require_pin(remote).sha256 for name, remote in method.weights.items()},
         }
     )
 
@@ -197,36 +211,10 @@ def labels_key(task: Task) -> str:
     return hashed([content, task.kind, columns, own_code(task)])
 
 
-def cubes_key(dataset: Dataset) -> str:
-    """What is known of a dataset's cubes, as a key."""
-    if dataset.cubes is None:
-        return hashed([dataset.id, dataset.version])
-    try:
-        source = dataset.cubes()
-    except NeucoError as error:
-        if dataset_root(dataset.id) is None:
-            raise _NotHereError(str(error)) from error
-        raise
-    bands, seasons = list(source.bands), list(source.seasons)
-    return hashed([dataset.id, dataset.version, source.version, bands, seasons, own_code(dataset)])
-
-
-def protocol_inputs(protocol: Protocol) -> dict[str, Scalar]:
-    """Every field of the protocol, flat; a description changes no number."""
-    inputs: dict[str, Scalar] = {"protocol": protocol.name}
-    for item in dataclasses.fields(protocol):
-        value = getattr(protocol, item.name)
-        if isinstance(value, Mapping):
-            inputs |= {f"protocol.{item.name}.{key}": part for key, part in value.items()}
-        elif item.name not in ("name", "description"):
-            inputs[f"protocol.{item.name}"] = value
-    return inputs
-
-
 def claims(method: Method, task: Task) -> dict[str, Scalar]:
     """What a record must repeat of the method and the metric; of a metric that is not here nothing is known."""
     try:
-        metric = load_metric(task.metric)
+        metric = catalog().load(Metric, task.metric)
     except NeucoError:
         return {"baseline": method.baseline}
     direction = {"greater_is_better": metric.greater_is_better, "lower": metric.lower, "upper": metric.upper}
@@ -239,10 +227,10 @@ def version_of(module: str, name: str) -> str:
     return f"v{versions[name]}" + "".join(f"+{part}{number}" for part, number in versions.items() if part != name)
 
 
-def component(load: Callable[[str], Spec], spec_id: str, attribute: str) -> str:
+def component(noun: type[Metric | Probe | Splitter], spec_id: str, attribute: str) -> str:
     """What decides the numbers of a metric, probe or splitter: its version if it comes with neuco, else its code."""
     try:
-        spec = load(spec_id)
+        spec = catalog().load(noun, spec_id)
     except NeucoError:
         return "unknown"  # the cell will fail with the reason
     target = getattr(spec, attribute)

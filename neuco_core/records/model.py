@@ -131,7 +131,7 @@ def summary(per_split: Sequence[float | None], greater_is_better: bool) -> tuple
 
 def record_line(record: Record) -> bytes:
     """The line of a record in its file."""
-    values = record.to_json()
+    values: dict[str, Any] = msgspec.to_builtins(record)
     signed = hashed({name: value for name, value in values.items() if name != "provenance"})
     return f"{canonical({**values, 'digest': signed})}\n".encode()
 
@@ -143,20 +143,6 @@ def problems(record: Record) -> Iterator[str]:
         for text in [*value, *value.values()] if isinstance(value, dict) else [value]:
             if isinstance(text, str) and (clean(text) != text or (name in SHARED and "\n" in text)):
                 yield f"bad {name}; expected text without control characters, got {shorten(text)}"
-    yield from _input_problems(record)
-    if (record.status == "failed") != (record.failure is not None):
-        yield "bad failure; expected a kind of failure exactly if status is failed"
-    if record.ok == bool(record.reason):
-        yield "bad reason; expected a reason exactly if status is not ok"
-    if record.ok:
-        yield from _score_problems(record)
-    else:
-        for name, nothing in NO_SCORE.items():
-            if getattr(record, name) != nothing:
-                yield f"{name} in a record that is {record.status}"
-
-
-def _input_problems(record: Record) -> Iterator[str]:
     inputs = record.inputs
     missing = INPUTS - inputs.keys()
     unknown = [name for name in inputs if name not in INPUTS and not name.startswith("protocol.")]
@@ -178,6 +164,16 @@ def _input_problems(record: Record) -> Iterator[str]:
             yield f"bad input {name}; expected a version or the hash of code, got {shorten(inputs[name])}"
     if record.fingerprint != hashed(inputs):
         yield f"the fingerprint does not follow from the inputs; expected {hashed(inputs)}"
+    if (record.status == "failed") != (record.failure is not None):
+        yield "bad failure; expected a kind of failure exactly if status is failed"
+    if record.ok == bool(record.reason):
+        yield "bad reason; expected a reason exactly if status is not ok"
+    if record.ok:
+        yield from _score_problems(record)
+    else:
+        for name, nothing in NO_SCORE.items():
+            if getattr(record, name) != nothing:
+                yield f"{name} in a record that is {record.status}"
 
 
 def _score_problems(record: Record) -> Iterator[str]:

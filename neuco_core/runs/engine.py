@@ -198,7 +198,27 @@ class WorkerProcess:
         if self._process is not None and self._process.poll() is not None:
             self.kill()  # it died between two steps, which must not be blamed on the next
         if self._process is None:
-            self._start()
+            self._scratch = new_scratch()
+            child_reads, self._commands = os.pipe()
+            self.reports, child_writes = os.pipe()
+            os.set_blocking(self.reports, False)
+            # What this process can import, the worker can.
+            path = os.pathsep.join(str(Path(entry).absolute()) for entry in sys.path if not entry.endswith(".zip"))
+            words = ["-P", "-m", "neuco_core.runs.worker", str(child_reads), str(child_writes), self._scratch]
+            try:
+                self._process = subprocess.Popen(
+                    [sys.executable, *words],
+                    pass_fds=(child_reads, child_writes),
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=None if switched_on("NEUCO_DEBUG") else subprocess.DEVNULL,
+                    env={**os.environ, **ONE_THREAD, "PYTHONPATH": path},
+                    start_new_session=True,  # an interrupt from the keyboard goes to the owner alone
+                )
+            finally:
+                os.close(child_reads)
+                os.close(child_writes)
+            self._buffer, self._ready = b"", False
         self.step = self.last = step
         self._deadline = time.monotonic() + (self.limits.seconds_of(step) if self._ready else START_SECONDS)
         with contextlib.suppress(BrokenPipeError):  # it died while idle; poll will notice
@@ -206,12 +226,26 @@ class WorkerProcess:
 
     def poll(self) -> Result | None:
         """The result of the step, if it ended; a worker that died or broke a limit is put away."""
-        try:
-            result, ended = self._receive()
-            result = result or self._lost(ended)
-        except msgspec.MsgspecError as error:
-            result = Failed("crash", f"its process sent what cannot be read: {error}")
-            self.kill()
+        result, ended = self._receive()
+        process, step, memory = self._process, self.step, self.limits.memory
+        if result is None and process is not None and step is not None:
+            if ended:
+                with contextlib.suppress(subprocess.TimeoutExpired):  # it closed its pipe and lives on: no use either
+                    process.wait(5)
+                code = process.returncode
+                how = f"ended with exit code {code}"
+                if code is not None and code < 0:
+                    how = f"was ended by {signal.Signals(-code).name}"
+                result = Failed("crash", f"its process {how}")
+            elif self._stopped:
+                result = Failed("crash", "it was stopped with its run")
+            elif memory is not None and holds_more(process.pid, memory):
+                result = Failed("memory", f"more than {memory / 10**9:g} GB of memory")
+            elif time.monotonic() > self._deadline:
+                late = f"not done after {self.limits.seconds_of(step):g} seconds"
+                result = Failed("timeout", late if self._ready else "its process did not start in time")
+            if result is not None:
+                self.kill()
         if result is not None:
             self.step = None
         return result
@@ -225,29 +259,6 @@ class WorkerProcess:
             result = self.poll()
         return result
 
-    def _start(self) -> None:
-        self._scratch = new_scratch()
-        child_reads, self._commands = os.pipe()
-        self.reports, child_writes = os.pipe()
-        os.set_blocking(self.reports, False)
-        # What this process can import, the worker can.
-        path = os.pathsep.join(str(Path(entry).absolute()) for entry in sys.path if not entry.endswith(".zip"))
-        words = ["-P", "-m", "neuco_core.runs.worker", str(child_reads), str(child_writes), self._scratch]
-        try:
-            self._process = subprocess.Popen(
-                [sys.executable, *words],
-                pass_fds=(child_reads, child_writes),
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=None if switched_on("NEUCO_DEBUG") else subprocess.DEVNULL,
-                env={**os.environ, **ONE_THREAD, "PYTHONPATH": path},
-                start_new_session=True,  # an interrupt from the keyboard goes to the owner alone
-            )
-        finally:
-            os.close(child_reads)
-            os.close(child_writes)
-        self._buffer, self._ready = b"", False
-
     def _receive(self) -> tuple[Result | None, bool]:
         """A whole result, if there is one, and whether the worker's end of the pipe is closed."""
         ended = False
@@ -260,7 +271,11 @@ class WorkerProcess:
             self._buffer += data
         while b"\n" in self._buffer:
             line, _, self._buffer = self._buffer.partition(b"\n")
-            report = decode_report(line)
+            try:
+                report = decode_report(line)
+            except msgspec.MsgspecError as error:
+                self.kill()
+                return Failed("crash", f"its process sent what cannot be read: {error}"), ended
             if isinstance(report, Ready):
                 self._ready = True
                 if self.step:
@@ -273,38 +288,13 @@ class WorkerProcess:
                 self.progress(self.step, report.share)
         return None, ended
 
-    def _lost(self, ended: bool) -> Result | None:
-        """Why the step will have no result, if it will have none: its worker died, or is ended now."""
-        process, step, memory = self._process, self.step, self.limits.memory
-        if process is None or step is None:
-            return None
-        if ended:
-            with contextlib.suppress(subprocess.TimeoutExpired):  # it closed its pipe and lives on: no use either
-                process.wait(5)
-            code = process.returncode
-            how = f"ended with exit code {code}"
-            if code is not None and code < 0:
-                how = f"was ended by {signal.Signals(-code).name}"
-            result = Failed("crash", f"its process {how}")
-        elif self._stopped:
-            result = Failed("crash", "it was stopped with its run")
-        elif memory is not None and holds_more(process.pid, memory):
-            result = Failed("memory", f"more than {memory / 10**9:g} GB of memory")
-        elif time.monotonic() <= self._deadline:
-            return None
-        elif self._ready:
-            result = Failed("timeout", f"not done after {self.limits.seconds_of(step):g} seconds")
-        else:
-            result = Failed("timeout", "its process did not start in time")
-        self.kill()
-        return result
-
     def stop(self) -> None:
         """End the step from another thread; the one that polls puts the worker away, for its pipes may be in use."""
         self._stopped = True
         process = self._process
         if process is not None and process.returncode is None:
-            _kill_group(process.pid)
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
 
     def kill(self) -> None:
         """End the worker and whatever it started, now."""
@@ -315,7 +305,9 @@ class WorkerProcess:
         # The number of a worker that was waited for is given anew only when nobody of its group or session is left.
         reused = self._process.returncode is not None and any(process.pid == pid for process in members)
         if not reused:
-            _kill_group(pid)
+            # Some systems refuse to signal a group of which only a process is left that nobody has waited for.
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(pid, signal.SIGKILL)
             for process in members:  # some may have left the group
                 with contextlib.suppress(psutil.Error):
                     process.kill()
@@ -357,12 +349,6 @@ class LocalEngine:
         finally:
             for worker in workers:
                 worker.kill()
-
-
-def _kill_group(pid: int) -> None:
-    # Some systems refuse to signal a group of which only a process is left that nobody has waited for.
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(pid, signal.SIGKILL)
 
 
 def family(pid: int) -> list[psutil.Process]:

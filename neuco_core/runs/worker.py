@@ -60,10 +60,11 @@ from neuco_core.runs.messages import (
     decode_step,
     encode,
 )
-from neuco_core.scoring.cell import CellOutcome, outcome_of, score_cell
+from neuco_core.scoring.cell import CellOutcome, outcome_of
+from neuco_core.scoring.scorer import score
 from neuco_core.specs import Remote, Task, exact, resolve
 from neuco_core.tables.embeddings import Embeddings, content_hash, read_embeddings
-from neuco_core.tables.labels import Labels
+from neuco_core.tables.labels import Labels, load_labels
 from neuco_core.text import one_line
 
 PACKAGES = {"numba": "numba", "numpy": "numpy", "pandas": "pandas", "scikit-learn": "sklearn", "torch": "torch"}
@@ -94,15 +95,10 @@ class WorkerSteps:
                     cost = {"samples": clock.samples, "seconds": round(clock.seconds, 3), "peak_memory": peak_memory()}
                 result = Embedded(dim, {**cost, **clock.made_with})
             elif isinstance(step, ScoreCell):
-                outcome = score_cell(
-                    lambda: self._load(step.embed),
-                    lambda: self._task_labels(step.task, step.embed.shared),
-                    step.protocol,
-                    metric=load_task(exact(step.task)).metric,
-                    threads=step.embed.threads,
-                    progress=self._progress,
-                )
-                result = result_of(outcome)
+                labels, embeddings = self._task_labels(step.task, step.embed.shared), self._load(step.embed)
+                metric, threads = load_task(exact(step.task)).metric, step.embed.threads
+                made = score(embeddings, labels, step.protocol, metric=metric, threads=threads, progress=self._progress)
+                result = result_of(CellOutcome("ok", made, embeddings.sha256, labels.sha256, embeddings.dim))
             elif isinstance(step, EncodeShard):
                 result = self._encode(step)
             else:
@@ -195,12 +191,12 @@ def shared_labels(task: Task, folder: str) -> Labels:
     """
     shared = Path(folder)
     if not folder or not shared.is_dir():  # e.g. a worker on another machine
-        return task.labels()
+        return load_labels(task)
     path = shared / f"{task.label}.labels"
     with exclusive(shared / task.label):
         if path.exists():
             return msgspec.msgpack.decode(path.read_bytes(), type=Labels, dec_hook=_unpack_array)
-        labels = task.labels()
+        labels = load_labels(task)
         packed = msgspec.msgpack.encode(labels, enc_hook=lambda array: (array.dtype.str, array.shape, array.tobytes()))
         with contextlib.suppress(OSError):  # a full disk: the others load them as well
             write_atomic(path, packed)

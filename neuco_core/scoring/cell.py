@@ -1,14 +1,13 @@
-"""A cell: embeddings and labels joined and scored under a protocol, and what every error means for it.
+"""The outcome of a cell: its score, or what an error means for it.
 
-Whatever scores a method on a task does it by ``score_cell``, so that one fault has one status and one reason wherever
-it is met; a search that scores settings inside one cell calls ``score`` itself.
+Whatever scores a method on a task asks ``outcome_of`` about errors, so that one fault has one status and one reason
+wherever it is met; a search that scores settings inside one cell calls ``score`` itself.
 """
 
 from __future__ import annotations
 
 import errno
 import traceback
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -50,23 +49,11 @@ class CellOutcome:
         return self.score
 
 
-def score_cell(
-    embeddings: Embeddings | Callable[[], Embeddings],
-    labels: Labels | Callable[[], Labels],
-    protocol: Protocol | str,
-    **options: Any,
-) -> CellOutcome:
-    """Join, score with the options of ``score``, and turn whatever is raised into an outcome.
-
-    Embeddings and labels may be functions that make them: then an error of these is an outcome, too.
-    """
+def score_cell(embeddings: Embeddings, labels: Labels, protocol: Protocol | str, **options: Any) -> CellOutcome:
+    """Join, score with the options of ``score``, and turn whatever is raised into an outcome."""
     try:
-        if callable(labels):
-            labels = labels()
-        if callable(embeddings):
-            embeddings = embeddings()
         result = score(embeddings, labels, protocol, **options)
-    except Exception as error:  # encoders, loaders, metrics and probes may be a stranger's code
+    except Exception as error:  # metrics and probes may be a stranger's code
         show_in_debug(error)
         return outcome_of(error)
     return CellOutcome("ok", result, embeddings.sha256, labels.sha256, embeddings.dim)

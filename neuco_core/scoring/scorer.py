@@ -17,14 +17,14 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 from neuco_core.env import available_cores
 from neuco_core.errors import DataError, PluginError, ScoreError, UsageError
 from neuco_core.files import jsonable
-from neuco_core.plugins import catalog
+from neuco_core.plugins.catalog import catalog, task_protocol
 from neuco_core.protocol import DEFAULT_PROTOCOL, Protocol, load_protocol
 from neuco_core.scoring.metrics import Truth, confusion
 from neuco_core.scoring.probes import Fit, Split
 from neuco_core.scoring.probes.linear import WordStream
 from neuco_core.scoring.quality import middle, split_count, summarize
 from neuco_core.scoring.splits import Samples, aligned, join
-from neuco_core.specs import DEFAULT_METRIC, Metric, Task, resolve, to_json
+from neuco_core.specs import DEFAULT_METRIC, Metric, Probe, Splitter, Task, resolve, to_json
 from neuco_core.tables.embeddings import Embeddings
 from neuco_core.tables.labels import Labels
 from neuco_core.text import Brief, counted
@@ -125,7 +125,7 @@ def score(
             expected = " or ".join(kind.__name__ for kind in kinds if kind is not type(None))
             raise UsageError(f"score: bad {name}", expected=expected, got=type(value).__name__, hint=hint)
     if protocol is None:
-        protocol = catalog.task_protocol(labels) if isinstance(labels, Task) else DEFAULT_PROTOCOL
+        protocol = task_protocol(labels) if isinstance(labels, Task) else DEFAULT_PROTOCOL
     protocol = load_protocol(protocol) if isinstance(protocol, str) else protocol
     if isinstance(labels, Task):
         metric, labels = metric or labels.metric, labels.labels()
@@ -143,7 +143,7 @@ def score(
 
 
 def _metric(metric: Metric | str, labels: Labels) -> Metric:
-    spec = catalog.load_metric(metric) if isinstance(metric, str) else metric
+    spec = catalog().load(Metric, metric) if isinstance(metric, str) else metric
     if labels.kind not in spec.kinds:
         expected = ", ".join(spec.kinds)
         raise ScoreError(f"metric {spec.id!r} is not for {labels.kind}", where=labels.task, expected=expected)
@@ -182,7 +182,7 @@ class _Runner:
     ) -> None:
         self.samples, self.protocol, self.metric, self.further, self.keep = samples, protocol, metric, further, keep
         self.stop = Event()
-        spec = catalog.load_probe(protocol.probe)
+        spec = catalog().load(Probe, protocol.probe)
         if samples.kind not in spec.kinds:
             hint = "Choose a protocol whose probe is, such as --protocol ridge"
             what, expected = f"probe {spec.id!r} is not for {samples.kind}", " or ".join(spec.kinds)
@@ -196,7 +196,7 @@ class _Runner:
     def jobs(self, share: float) -> Iterator[_Job]:
         """The splits; of each training part a ``share`` is learned from."""
         samples = self.samples
-        splitter = catalog.load_splitter(self.protocol.splitter_for(samples.splitter))
+        splitter = catalog().load(Splitter, self.protocol.splitter_for(samples.splitter))
         parts = samples.split if splitter.needs_split else samples.groups
         if parts is None and (splitter.needs_groups or splitter.needs_split):
             noun, column = ("a split", "split_column") if splitter.needs_split else ("groups", "group_column")
@@ -225,13 +225,6 @@ class _Runner:
         """All outcomes in the order of the splits, and the number of random words that they used."""
         outcomes: list[SplitOutcome] = []
         pending: deque[Future[SplitOutcome]] = deque()
-
-        def collect(most: int) -> None:
-            while len(pending) > most:
-                outcomes.append(pending.popleft().result())
-                if progress:
-                    progress(len(outcomes), len(jobs))
-
         used = sum(job.words for job in jobs)
         stream = stream or (WordStream(self.protocol.seed) if used else None)
         pool = ThreadPoolExecutor(threads, thread_name_prefix="neuco-split")
@@ -244,8 +237,10 @@ class _Runner:
                 words = stream.take(job.words) if stream and job.words else None
                 pending.append(pool.submit(self.one, index, job, words))
                 # A short queue keeps the words of few splits in memory, and an interrupt quick.
-                collect(2 * threads)
-            collect(0)
+                while pending and (len(pending) > 2 * threads or index + 1 == len(jobs)):
+                    outcomes.append(pending.popleft().result())
+                    if progress:
+                        progress(len(outcomes), len(jobs))
         except BaseException:
             self.stop.set()
             raise
@@ -256,10 +251,10 @@ class _Runner:
         return outcomes, used
 
     def one(self, index: int, job: _Job, words: np.ndarray | None) -> SplitOutcome:
-        """Scale, train and evaluate one split."""
-        samples, protocol = self.samples, self.protocol
+        """Scale and train one split, choose the epoch that counts, and take every metric of it."""
+        samples, protocol, regression = self.samples, self.protocol, self.samples.kind == "regression"
         low, span = np.zeros(samples.y.shape[1]), np.ones(samples.y.shape[1])
-        if protocol.normalize_labels and samples.kind == "regression":
+        if protocol.normalize_labels and regression:
             seen = samples.y if protocol.scale_on == "all" else samples.y[job.train]
             low, span = seen.min(axis=0), np.ptp(seen, axis=0)
             span = np.where(span > 0, span, 1.0)
@@ -269,12 +264,34 @@ class _Runner:
             seen = samples.x[job.train]
             x = self._standardized(float(seen.mean(dtype=np.float64)), float(seen.std(dtype=np.float64)) or 1.0)
         split = Split(x, y, job.train, job.test, samples.kind, len(samples.classes), index, words, self.stop)
-        own = samples.y[job.test]
+        fit = self.probe.fit(split)
+        shape: tuple[int, ...] = getattr(fit.predictions, "shape", ())
+        rows, columns = len(job.test), split.classes or y.shape[1]
+        if len(shape) != 3 or not shape[0] or shape[1:] != (rows, columns):
+            expected = f"(steps, {rows}, {columns})"
+            raise PluginError("a probe gave predictions of the wrong shape", expected=expected, got=f"{shape}")
+        own, leave_out = samples.y[job.test], protocol.flat == "leave-out"
         if samples.kind == "classification":
             own = own[:, 0].astype(np.int64)
-        regression, strict = samples.kind == "regression", protocol.flat == "leave-out"
-        truth = Truth(y[job.test], own, low, span, regression, strict=strict)
-        return evaluate_split(split, self.probe.fit(split), truth, protocol, self.metric, self.further, self.keep)
+        truth = Truth(y[job.test], own, low, span, regression, strict=leave_out)
+        curve = truth.curve(self.metric, fit.predictions)
+        epoch = choose(curve, protocol.select, self.metric.greater_is_better)
+        chosen, flat = fit.predictions[epoch], truth.flat()
+        undefined = not np.isfinite(curve[epoch]) or (flat and leave_out)
+        curves = {"train_loss": fit.train_loss, "test_loss": fit.test_loss, "metric": curve}
+        learning = fit.train_loss is not None
+        return SplitOutcome(
+            score=float("nan") if undefined else float(curve[epoch]),
+            epoch=epoch,
+            flat=flat,
+            train=len(job.train),
+            test=len(job.test),
+            metrics={other.id: truth.value(other, chosen) for other in self.further},
+            curves={name: values for name, values in curves.items() if learning and values is not None},
+            confusion=confusion(own, chosen) if own.ndim == 1 else None,
+            model=_model(split, fit, truth, epoch) if self.keep else None,
+            settings=fit.settings,
+        )
 
     def _standardized(self, center: float = 0.0, spread: float = 1.0) -> np.ndarray:
         x = self.samples.x
@@ -285,34 +302,6 @@ class _Runner:
         if not np.isfinite(x).all():
             raise DataError("embeddings with values that are not finite, or too large", where=self.samples.task)
         return x
-
-
-def evaluate_split(
-    split: Split, fit: Fit, truth: Truth, protocol: Protocol, metric: Metric, further: Sequence[Metric], keep: bool
-) -> SplitOutcome:
-    """Choose the epoch that counts and take every metric of it."""
-    shape: tuple[int, ...] = getattr(fit.predictions, "shape", ())
-    rows, columns = len(split.test), split.classes or split.y.shape[1]
-    if len(shape) != 3 or not shape[0] or shape[1:] != (rows, columns):
-        expected = f"(steps, {rows}, {columns})"
-        raise PluginError("a probe gave predictions of the wrong shape", expected=expected, got=f"{shape}")
-    curve = truth.curve(metric, fit.predictions)
-    epoch = choose(curve, protocol.select, metric.greater_is_better)
-    chosen, flat = fit.predictions[epoch], truth.flat()
-    undefined = not np.isfinite(curve[epoch]) or (flat and protocol.flat == "leave-out")
-    curves = {"train_loss": fit.train_loss, "test_loss": fit.test_loss, "metric": curve}
-    return SplitOutcome(
-        score=float("nan") if undefined else float(curve[epoch]),
-        epoch=epoch,
-        flat=flat,
-        train=len(split.train),
-        test=len(split.test),
-        metrics={other.id: truth.value(other, chosen) for other in further},
-        curves={name: values for name, values in curves.items() if values is not None and fit.train_loss is not None},
-        confusion=confusion(truth.own, chosen) if truth.own.ndim == 1 else None,
-        model=_model(split, fit, truth, epoch) if keep else None,
-        settings=fit.settings,
-    )
 
 
 def choose(curve: np.ndarray, select: str, greater_is_better: bool) -> int:

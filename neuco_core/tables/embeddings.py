@@ -83,7 +83,7 @@ class Embeddings(Brief):
         key = None if ids is None else tuple(ids), width
         if key in self._moments:
             return self._moments[key]
-        rows = np.arange(len(self))
+        rows = np.arange(len(self.ids))
         if ids is not None:
             row_of = {name: row for row, name in enumerate(self.ids)}
             rows = np.array([row_of[name] for name in ids if name in row_of], np.int64)

@@ -290,23 +290,20 @@ class _Column:
             if odd.size:
                 raise self.error("a label is there or not", odd[0], expected="1 or 0", got=f"{values[odd[0]]:g}")
         if kind == "classification" and not classes:
-            classes = self._numbered_classes(values)
-            values = values - values.min()
+            odd = np.flatnonzero((values != np.floor(values)) | (values < 0))
+            if odd.size:
+                expected = "the whole numbers 0, 1, … or 1, 2, …, or names"
+                raise self.error("not a class", odd[0], expected=expected, got=f"{values[odd[0]]:g}")
+            present = np.unique(values)
+            first = min(present[0], 1)  # they are counted from 0, or from 1
+            absent = np.flatnonzero(present != first + np.arange(len(present)))
+            if absent.size:
+                expected = f"every class from {first:.0f} to {present[-1]:.0f}"
+                got = f"none of class {first + absent[0]:.0f}"
+                raise self.error("class numbers have a gap", expected=expected, got=got)
+            classes = tuple(f"{number:.0f}" for number in present)
+            values = values - present[0]
         return values, classes
-
-    def _numbered_classes(self, values: np.ndarray) -> tuple[str, ...]:
-        odd = np.flatnonzero((values != np.floor(values)) | (values < 0))
-        if odd.size:
-            expected = "the whole numbers 0, 1, … or 1, 2, …, or names"
-            raise self.error("not a class", odd[0], expected=expected, got=f"{values[odd[0]]:g}")
-        present = np.unique(values)
-        first = min(present[0], 1)  # they are counted from 0, or from 1
-        absent = np.flatnonzero(present != first + np.arange(len(present)))
-        if absent.size:
-            expected = f"every class from {first:.0f} to {present[-1]:.0f}"
-            got = f"none of class {first + absent[0]:.0f}"
-            raise self.error("class numbers have a gap", expected=expected, got=got)
-        return tuple(f"{number:.0f}" for number in present)
 
 
 def number_in(cell: Any) -> float | None:

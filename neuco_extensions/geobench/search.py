@@ -20,10 +20,10 @@ import numpy as np
 
 from neuco_core.env import how_to_install
 from neuco_core.errors import DependencyError, ScoreError, UsageError
-from neuco_core.plugins import catalog
+from neuco_core.plugins.catalog import catalog
 from neuco_core.protocol import SHUFFLE, Protocol
 from neuco_core.scoring.scorer import score
-from neuco_core.specs import resolve
+from neuco_core.specs import Splitter, resolve
 from neuco_core.tables.embeddings import Embeddings
 from neuco_core.tables.labels import Labels
 
@@ -98,7 +98,7 @@ def divide(embeddings: Embeddings, labels: Labels, plan: TuningPlan) -> Divided:
     if len(both.ids) < 20:
         raise ScoreError("too few samples to tune on", where=labels.task, expected="at least 20", got=len(both.ids))
     rules = plan.protocol.with_(k=1, test_size=TEST_SIZE, seed=plan.seed)
-    splitter = catalog.load_splitter(rules.splitter_for(labels.splitter))
+    splitter = catalog().load(Splitter, rules.splitter_for(labels.splitter))
     parts = both.split if splitter.needs_split else both.groups
     ((train, test),) = resolve(splitter.function)(len(both.ids), rules, parts)[:1]
     names = tuple(both.ids[i] for i in sorted(train))

@@ -15,9 +15,10 @@ from sklearn.preprocessing import StandardScaler
 
 from neuco_core import Probe, load_method, load_task, score
 from neuco_core.errors import ScoreError
-from neuco_core.plugins.catalog import load_probe
+from neuco_core.plugins.catalog import catalog
 from neuco_core.records.store import read_all
 from neuco_core.scoring.probes.ridge import STRENGTHS
+from neuco_core.specs import ONE_LABEL
 from neuco_core.tables.embeddings import Embeddings
 from neuco_core.tables.labels import Labels, read_labels
 from tests import command
@@ -235,8 +236,7 @@ def test_support_vectors_learn_each_label_by_itself(world: Path) -> None:
 
 def test_a_probe_that_is_not_for_multilabel_says_so(world: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As a plugin's may be, which does not say that it is."""
-    probe = Probe(id="linear", factory=load_probe("linear").factory)
-    monkeypatch.setattr("neuco_core.plugins.catalog.load_probe", lambda name: probe)
+    monkeypatch.setitem(vars(catalog().load(Probe, "linear")), "kinds", ONE_LABEL)
     with pytest.raises(Exception, match=r"probe 'linear' is not for multilabel; .*--protocol ridge"):
         score(load_method("averaging").embeddings("olinda"), labels_of(world, "cover"), "neuco-2025")
 

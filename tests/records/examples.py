@@ -7,13 +7,13 @@ from typing import Any
 
 from neuco_core.files import hashed
 from neuco_core.plugins.catalog import load_protocol
-from neuco_core.records.fingerprint import protocol_inputs
+from neuco_core.records.fingerprint import CellInputs
 from neuco_core.records.model import Record, Scalar, summary
 
 
 def inputs(method: str = "random", task: str = "digits_class", k: int = 40) -> dict[str, Scalar]:
     return {
-        **protocol_inputs(load_protocol("neuco-2025")),
+        **CellInputs(load_protocol("neuco-2025")).shared,
         "protocol.k": k,
         **dict.fromkeys(("labels", "labels_from", "embeddings", "embeddings_from"), "0a" * 32),
         **dict.fromkeys(("metric_code", "probe_code", "splitter_code", "scorer", "strict_code"), "v1"),

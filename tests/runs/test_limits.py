@@ -89,16 +89,17 @@ def test_a_worker_that_was_waited_for_is_not_killed_by_its_number(
     assert killed == ([] if reused else [-pid, pid + 1])
 
 
-def test_a_group_that_may_not_be_signalled_is_let_be(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = []
+def test_a_group_that_may_not_be_signalled_is_let_be(ended: WorkerProcess, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert ended._process is not None
+    pid, asked = ended._process.pid, []
 
     def refuse(pid: int, number: signal.Signals) -> None:
         asked.append(pid)
         raise PermissionError
 
     monkeypatch.setattr(os, "killpg", refuse)
-    engine._kill_group(1)
-    assert asked == [1]
+    ended.kill()
+    assert asked == [pid]
 
 
 @pytest.fixture

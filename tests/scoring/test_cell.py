@@ -1,4 +1,4 @@
-"""One function scores a cell: what every error means for it, and what a record keeps of it."""
+"""What every error means for a cell, and what a record keeps of its score."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from neuco_core.runs.messages import Scored
 from neuco_core.runs.worker import result_of
 from neuco_core.scoring.cell import outcome_of, score_cell
 from neuco_core.scoring.scorer import score
+from neuco_core.specs import Metric
 from tests.scoring.make import label, problem
 
 EMBEDDINGS, SIGNAL = problem(n=40)
@@ -46,16 +47,17 @@ def test_an_error_has_one_meaning(error: Exception, status: str, failure: str) -
 
 
 def test_the_fault_of_strangers_code_names_its_line() -> None:
-    def broken() -> object:
+    def broken(truth: object, prediction: object) -> float:
         raise ZeroDivisionError("of theirs")
 
-    outcome = score_cell(broken, LABELS, "ridge")  # type: ignore[arg-type]
+    metric = Metric(id="theirs", function=broken, kinds=("regression",))
+    outcome = score_cell(EMBEDDINGS, LABELS, "ridge", metric=metric)
     assert outcome.failure == "method"
     assert "ZeroDivisionError: of theirs (test_cell.py:" in outcome.reason
 
 
 def test_an_outcome_has_the_score_and_what_a_record_keeps_of_it() -> None:
-    outcome = score_cell(EMBEDDINGS, lambda: LABELS, "svm+k=2", metric="mae", threads=1)
+    outcome = score_cell(EMBEDDINGS, LABELS, "svm+k=2", metric="mae", threads=1)
     assert outcome.require() == score(EMBEDDINGS, LABELS, "svm+k=2", metric="mae")
     kept = result_of(outcome)
     assert isinstance(kept, Scored)

@@ -72,12 +72,22 @@ class RidgeProbe:
             # Zeros for the test rows instead of a copy without them; the targets are centred, so x need not be.
             seen = np.zeros_like(centred)
             seen[split.train] = centred[split.train]
-            scaled = gram * np.outer(factor, factor)
-            spectrum = _from_gram(scaled, factor[:, None] * (x.T @ seen), (seen**2).sum(axis=0))
-        else:
-            train = x[split.train] - center
+            sizes, axes = np.linalg.eigh(gram * np.outer(factor, factor))
+            kept = sizes > 1e-10 * max(sizes[-1], 1e-300)
+            sizes, axes = sizes[kept], axes[:, kept]
+            along = axes.T @ (factor[:, None] * (x.T @ seen))
+            parts, energy = along**2 / sizes[:, None], (seen**2).sum(axis=0)
+        else:  # fewer samples than features: the same from the rows themselves
+            train, seen = x[split.train] - center, centred[split.train]
             factor = _inverse_root((train**2).mean(axis=0), (x**2).mean(axis=0), steady)
-            spectrum = _from_rows(train * factor, centred[split.train])
+            rows = train * factor
+            sizes, sides = np.linalg.eigh(rows @ rows.T)
+            kept = sizes > 1e-10 * max(sizes[-1], 1e-300)
+            sizes, sides = sizes[kept], sides[:, kept]
+            along, axes = sides.T @ seen, rows.T @ sides
+            parts, energy = along**2, (seen**2).sum(axis=0)
+        rest = np.maximum(energy - parts.sum(axis=0), 0.0)
+        spectrum = Spectrum(sizes, parts, rest, axes, along)
         weight = factor[:, None] * _solve(spectrum, count)
         out = np.clip(x[split.test] - center, -far, far) @ weight + y_mean
         if split.classes:
@@ -101,26 +111,6 @@ def _inverse_root(variance: np.ndarray, everywhere: np.ndarray, steady: np.ndarr
     """1 / std; 0 for a ``steady`` feature and one that is constant in the training part but for rounding."""
     steady = steady | (variance <= 1e-12 * everywhere)
     return np.where(steady, 0.0, 1 / np.sqrt(np.where(steady, 1.0, variance)))
-
-
-def _from_gram(gram: np.ndarray, moments: np.ndarray, energy: np.ndarray) -> Spectrum:
-    """From XᵀX, XᵀY and the columns' sums of squares."""
-    sizes, axes = np.linalg.eigh(gram)
-    kept = sizes > 1e-10 * max(sizes[-1], 1e-300)
-    sizes, axes = sizes[kept], axes[:, kept]
-    projected = axes.T @ moments
-    parts = projected**2 / sizes[:, None]
-    return Spectrum(sizes, parts, np.maximum(energy - parts.sum(axis=0), 0.0), axes, projected)
-
-
-def _from_rows(rows: np.ndarray, targets: np.ndarray) -> Spectrum:
-    """The same for fewer samples than features, from the rows themselves."""
-    sizes, sides = np.linalg.eigh(rows @ rows.T)
-    kept = sizes > 1e-10 * max(sizes[-1], 1e-300)
-    sizes, sides = sizes[kept], sides[:, kept]
-    along = sides.T @ targets
-    rest = np.maximum((targets**2).sum(axis=0) - (along**2).sum(axis=0), 0.0)
-    return Spectrum(sizes, along**2, rest, rows.T @ sides, along)
 
 
 def _solve(spectrum: Spectrum, count: int) -> np.ndarray:
