@@ -74,6 +74,14 @@ def registry_dir() -> Path:
     return root / "registry" if root else user_registry()
 
 
+def require_registry() -> Path:
+    """The registry, which must be there if the user has named it: an empty list would look like an answer."""
+    registry = registry_dir()
+    if os.environ.get("NEUCO_REGISTRY") and not registry.is_dir():
+        raise UsageError(f"NEUCO_REGISTRY is set to {registry}, which does not exist", hint="Correct or unset it")
+    return registry
+
+
 def user_registry() -> Path:
     """The registry of this user, which lies over the one inside the installed package."""
     import platformdirs

@@ -24,6 +24,8 @@ EXIT_CODES = {
 
 LACKING = 8  # the one exit code that belongs to no error
 
+FEW = 8  # ids that an error lists
+
 # Nouns that have a command which lists them.
 LISTED = ("dataset", "method", "protocol", "suite", "task")
 
@@ -91,12 +93,13 @@ class UnknownIdError(NeucoError):
     def __init__(self, noun: str, name: str, known: Iterable[str], hint: str = "") -> None:
         from difflib import get_close_matches
 
-        known = sorted(known)
+        known = sorted(set(known))
         self.close = get_close_matches(name, known, n=3, cutoff=0.6)
         if self.close:
             advice = "Did you mean " + " or ".join(repr(match) for match in self.close) + "?"
         else:
-            listing = f"Run `neuco {noun}s`" if noun in LISTED else "" if hint else f"{len(known)} are known"
+            named = f"Known: {', '.join(known)}" if len(known) <= FEW else f"{len(known)} are known"
+            listing = f"Run `neuco {noun}s`" if noun in LISTED else "" if hint else named
             advice = listing if known else f"No {noun} is registered"
         super().__init__(f"no {noun} {name!r}", hint=f"{advice} {hint}".strip())
         self.noun = noun

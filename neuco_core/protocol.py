@@ -67,6 +67,8 @@ class Protocol(Checked):
 
 def load_protocol(name: str) -> Protocol:
     """A protocol by name, or a variant of one: ``neuco-2025+k=50,lr=0.0001``."""
+    if not isinstance(name, str):
+        raise UsageError("a protocol is named by its id", expected="text", got=type(name).__name__)
     base, _, suffix = name.partition("+")
     if base not in PROTOCOLS:
         raise UnknownIdError("protocol", base, PROTOCOLS)

@@ -67,7 +67,7 @@ class Spec(Checked):
 
     id: Id
     title: Text = ""
-    description: Text = ""
+    description: Text = field(default="", repr=False)  # long texts would hide what a spec is
     origin: Origin | None = field(default=None, compare=False, repr=False)
     version = 1  # only content and suites have others
 
@@ -78,7 +78,7 @@ class Content(Spec):
 
     version: Count = 1
     license: Text = ""
-    citation: Text = ""
+    citation: Text = field(default="", repr=False)
     tags: Names = ()
 
     @property

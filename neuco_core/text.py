@@ -34,9 +34,10 @@ def as_cell(value: object) -> object:
 
 
 def shorten(value: object, longest: int = 80) -> str:
-    """The repr of a value for an error message."""
+    """The repr of a value for an error message; a text that is cut keeps its quotes."""
     text = repr(value)
-    return text if len(text) <= longest else text[: longest - 1] + "…"
+    end = text[0] if isinstance(value, str) else ""
+    return text if len(text) <= longest else f"{text[: longest - 1 - len(end)]}…{end}"
 
 
 def counted(count: int, noun: str) -> str:

@@ -80,9 +80,8 @@ def with_facts(board: Board, records: Iterable[Record]) -> Board:
     notes = [*board.notes]
     spreads = {row.method: row.facts[MACHINE] for row in rows if MACHINE in row.facts and row.has_values}
     if spreads:
-        methods = ", ".join(f"{name} (by up to {spread:g})" for name, spread in spreads.items())
-        how = "trained when it is run, which other processors round differently"
-        notes.append(f"Mean scores that depend on the machine: {methods}: {how}.")
+        methods = ", ".join(f"{name} by up to {spread:g}" for name, spread in spreads.items())
+        notes.append(f"Scores that vary between CPUs, since the method is trained when it runs: {methods}.")
     rows = tuple(replace(row, facts={key: row.facts[key] for key in row.facts if key in keys}) for row in rows)
     fact_columns = tuple(column for column in COLUMNS if column.key in keys)
     return replace(board, rows=rows, fact_columns=fact_columns, notes=tuple(notes))

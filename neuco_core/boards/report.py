@@ -129,14 +129,27 @@ def _reduced(board: Board, patterns: Sequence[str]) -> Board:
     )
 
 
+def _sorts(column: Column, board: Board) -> bool:
+    """Whether the rows stand in the order of a column, with equal ranks for equal values."""
+    ranked = [row for row in board.rows if row.rank]
+    pairs = [(row.values.get(column.key), row.rank) for row in ranked]
+    values = [value for value, _ in pairs if isinstance(value, int | float)]
+    in_order = sorted(values, reverse=column.direction == "higher")
+    return len(values) == len(pairs) and values == in_order and len(set(values)) == len({rank for _, rank in pairs})
+
+
 def _dispensable(columns: Sequence[Column], board: Board) -> tuple[int, ...]:
     """The columns of a grid that a narrow terminal does without, the first one first.
 
-    Those of the kind from its last to its second, but for those with an interval; the tasks from the last; the others.
+    Those of the kind from its last to its second, but for those with an interval and the one that the rows are sorted
+    by; the tasks from the last; the others.
     """
     leading = range(2, 2 + len(columns))
+    sorted_by = next((column.key for column in columns if _sorts(column, board)), columns[0].key if columns else "")
     kept = {
-        i for i, c in zip(leading, columns, strict=True) if i == 2 or any(c.key in row.intervals for row in board.rows)
+        i
+        for i, column in zip(leading, columns, strict=True)
+        if column.key == sorted_by or any(column.key in row.intervals for row in board.rows)
     }
     tasks = range(2 + len(columns), 2 + len(columns) + len(board.tasks))
     return (*(i for i in reversed(leading) if i not in kept), *reversed(tasks), *sorted(kept, reverse=True))
@@ -181,7 +194,7 @@ def notes(board: Board, under: Column | None = None, *, brief: bool = False) -> 
     if not brief:
         yield from overlaps(board)
     elif any(overlaps(board)):
-        yield f"({OVERLAP}) marks methods whose training data may meet the samples; {WITH_DETAILS}."
+        yield f"({OVERLAP}): may have seen the test samples during training; {WITH_DETAILS}."
     yield from copies(board)
     left = {row.method: why_unranked(row) for row in board.unranked if not row.same_as}
     whys = {*left.values()}

@@ -14,7 +14,7 @@ try:
     from neuco_core import __version__
     from neuco_core.cli.output import OwnStream, clean, keep_stdout
     from neuco_core.env import switched_on
-    from neuco_core.errors import EXIT_CODES, NeucoError, PluginError
+    from neuco_core.errors import NeucoError, PluginError
     from neuco_core.fetch.cache import cache_dir
     from neuco_core.plugins.catalog import catalog
     from neuco_core.plugins.discovery import BrokenPlugin
@@ -46,19 +46,18 @@ GROUPS = {
     },
     "Bring your own": {
         "new": (f"{CLI}.new:new", "Start a dataset, a task or a method"),
-        "check": (f"{CLI}.check:check", "Check tasks, methods and datasets against the contract"),
+        "check": (f"{CLI}.check:check", "Check tasks, methods and datasets"),
         "embed": (f"{CLI}.embed:embed", "Write a method's embeddings of a dataset"),
         "validate": (f"{CLI}.embed:validate", "Check that a file of embeddings covers a dataset"),
     },
     "Data and records": {
         "data": (f"{CLI}.data:data", "Fetch, verify, pin, package and upload data"),
         "verify": (f"{CLI}.verify:verify", "Re-run scores and compare them with their records"),
-        "explain": (f"{CLI}.verify:explain", "Explain why a score is cached, stale, failed or missing"),
+        "explain": (f"{CLI}.verify:explain", "Explain why a score is cached, stale or missing"),
         "doctor": (f"{CLI}.doctor:doctor", "Check the installation"),
     },
 }
 COMMANDS = {name: target for commands in GROUPS.values() for name, (target, _) in commands.items()}
-CODES = ", ".join(f"{code} {meaning}" for code, meaning in EXIT_CODES.items())
 
 
 class CommandTable(click.Group):
@@ -147,7 +146,10 @@ def plugin_problems() -> list[BrokenPlugin]:
     return [*catalog().problems(), *shadowed]
 
 
-@click.group(cls=Main, epilog=f"Exit codes: {CODES}.", context_settings={"help_option_names": ["-h", "--help"]})
+CODES = "Exit codes: 0 success, 1 something failed, 2 wrong use; `neuco COMMAND --help` and the manual list the others."
+
+
+@click.group(cls=Main, epilog=CODES, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="neuco")
 @click.option("--debug", is_flag=True, help="Show the traceback of an error, also of a method's own code.")
 @click.pass_context
@@ -159,6 +161,8 @@ def cli(ctx: click.Context, debug: bool) -> None:
         ctx.call_on_close(lambda: os.environ.__setitem__("NEUCO_DEBUG", before))
     if ctx.invoked_subcommand in COMMANDS:  # a command of another package may want its own standard output
         keep_stdout()
+    for variable in ("NEUCO_OFFLINE", "NEUCO_STRICT"):
+        switched_on(variable)  # a word that is no boolean is an error now, and not only where it matters
     if ctx.invoked_subcommand != "doctor":  # which reports it beside all else that is wrong
         cache_dir()  # raises now, and not when an hour of scoring is to be stored
 
@@ -194,10 +198,14 @@ def _report(error: BaseException) -> int:
         click.echo(clean("neuco: interrupted" + (f" {doing}" if doing else "")), err=True)
         return 130
     if isinstance(error, click.ClickException):
-        error.show()
+        hint = ""
+        if isinstance(error, click.UsageError) and error.ctx is not None:
+            hint = f" See `{error.ctx.command_path} --help`."
+        click.echo(clean(f"neuco: error: {error.format_message()}{hint}"), err=True)
         return error.exit_code
     if isinstance(error, NeucoError):
-        click.echo(clean(f"neuco: error: {error}"), err=True)
+        hint = ". `neuco --debug …` shows the traceback" if isinstance(error, PluginError) and error.__cause__ else ""
+        click.echo(clean(f"neuco: error: {error}{hint}"), err=True)
         return error.exit_code
     text = " ".join(f"{type(error).__name__}: {error}".split())
     message = f"neuco: unexpected error: {text}. Run `neuco --debug …` for the traceback and report it"

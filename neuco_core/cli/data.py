@@ -15,7 +15,7 @@ from neuco_core.cli.output import can_ask, clean, echo_json, echo_rows, json_opt
 from neuco_core.errors import EXIT_CODES, ChecksumError, DataError, NeucoError, UsageError
 from neuco_core.fetch import links
 from neuco_core.fetch.cache import MADE, CachedFile, cache_dir, discard, entries, files_made, prunable, remove
-from neuco_core.fetch.fetch import cached, is_local, users
+from neuco_core.fetch.fetch import cached, users
 from neuco_core.fetch.fetch import fetch as fetch_file
 from neuco_core.plugins.catalog import list_tasks, load_dataset, load_method
 from neuco_core.progress import show_progress
@@ -57,13 +57,10 @@ def fetch(tasks: Sequence[str], suite: str | None, methods: Sequence[str], as_js
         row: dict[str, Any] = {"name": name, "state": "failed", "path": None, "size": None, "error": None}
         try:
             path = links.linked_file(dataset, remote)
-            if path is not None:
-                state = "linked"
-            elif is_local(remote.url):
+            before = "cached" if cached(remote) else "fetched"
+            state, path = ("linked", path) if path else (before, fetch_file(remote))
+            if state == "fetched" and cache_dir() not in path.parents:
                 state = "local"
-            else:
-                state = "cached" if cached(remote) else "fetched"
-            path = path or fetch_file(remote)
             row |= {"state": state, "path": str(path), "size": path.stat().st_size}
         except NeucoError as error:
             row["error"] = str(error)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import platform
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial
 from importlib import metadata
 from textwrap import shorten
@@ -20,7 +22,8 @@ from neuco_core.env import PACKAGE, layers, registry_dir
 from neuco_core.errors import NeucoError
 from neuco_core.fetch.cache import cache_dir
 from neuco_core.fetch.fetch import read_pins, shipped_pins, user_pins
-from neuco_core.plugins.catalog import catalog, load_protocol
+from neuco_core.fetch.links import without_labels
+from neuco_core.plugins.catalog import catalog, list_tasks, load_protocol
 from neuco_core.plugins.compiled import is_kept
 from neuco_core.records.store import read_all
 from neuco_core.scoring.warm import compile_all, kernels
@@ -128,6 +131,9 @@ def _registered() -> Iterator[Row]:
         load_protocol(suite.protocol)
         return f"{len(catalog().suite_tasks(suite))} tasks"
 
+    with suppress(NeucoError):  # what is wrong with pins is said above
+        for dataset, count in Counter(task.dataset for task in without_labels(list_tasks())).items():
+            yield "labels", "missing", f"{counted(count, 'task')} of {dataset}, not downloaded: `neuco data pin TASK`"
     good, bad = catalog().survey_suites()
     for name in sorted([*good, *bad]):
         yield _attempt(f"suite {name}", partial(tasks, name))

@@ -31,10 +31,9 @@ from neuco_core.boards.trial_rank import rank_on
 from neuco_core.cli.options import ids_of, split_commas
 from neuco_core.cli.output import clean, echo_data, echo_json, json_option, json_text, say, table, warn_of_suites
 from neuco_core.cli.score_show import answer_form, describe
-from neuco_core.env import layers, registry_dir
+from neuco_core.env import layers, registry_dir, require_registry
 from neuco_core.errors import DataError, NeucoError, UnknownIdError, UsageError
-from neuco_core.fetch.fetch import find_pins
-from neuco_core.fetch.links import dataset_root
+from neuco_core.fetch.links import without_labels
 from neuco_core.figures import write_figure
 from neuco_core.plugins.catalog import catalog, list_tasks
 from neuco_core.runs.files import find_files
@@ -50,6 +49,7 @@ SUITES = click.argument("suites", nargs=-1, metavar="[SUITE]…", shell_complete
 @click.group()
 def leaderboard() -> None:
     """Rank methods: boards of suites from the registry's records."""
+    require_registry()
 
 
 @leaderboard.command(name="list")
@@ -345,9 +345,8 @@ def print_board(board: Board, grid: report.Grid, *, details: bool = False) -> No
 
 def _nobody(suite: str, task_ids: set[str]) -> str:
     """What to do about a suite on which nobody has a score, and what has been published."""
-    sentence, tasks = nobody(suite), list_tasks(*task_ids)
-    pins = find_pins([task.source for task in tasks])
-    if any(not pin and not dataset_root(task.dataset) for task, pin in zip(tasks, pins, strict=True)):
+    sentence = nobody(suite)
+    if without_labels(list_tasks(*task_ids)):
         sentence = f"No scores yet. The labels are not on this machine: `neuco data pin --suite {suite}`."
     published = [f"`neuco leaderboard show {p.id}`" for p in list_published(registry_dir()) if task_ids <= {*p.tasks}]
     return sentence + (f" Published results: {', '.join(published)}." if published else "")

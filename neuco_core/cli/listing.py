@@ -12,7 +12,7 @@ import click
 from neuco_core.cli import plugin_problems
 from neuco_core.cli.options import ids_of, selection_options
 from neuco_core.cli.output import clean, echo_rows, json_option, warn_of_suites
-from neuco_core.env import switched_on
+from neuco_core.env import require_registry, switched_on
 from neuco_core.errors import NeucoError
 from neuco_core.fetch.fetch import Pin, find_pins, user_pins
 from neuco_core.fetch.links import dataset_root, linked_file
@@ -67,6 +67,7 @@ def datasets(as_json: bool) -> None:
 @json_option
 def suites(as_json: bool) -> None:
     """List suites: lists of task versions that are compared together."""
+    require_registry()
     good, _ = catalog().survey_suites()
     if switched_on("NEUCO_STRICT"):
         catalog().suites()
@@ -81,8 +82,8 @@ def suites(as_json: bool) -> None:
 def protocols(as_json: bool) -> None:
     """List protocols: how scores are computed."""
     specs = list_protocols()
-    rows = [(p.name, p.probe, str(p.k), str(p.epochs), p.select, p.description) for p in specs]
-    _print(specs, ("protocol", "probe", "k", "epochs", "selects", "what it is"), rows, as_json, (4, 3))
+    rows = [(p.name, p.probe, str(p.k), p.select, p.description) for p in specs]
+    _print(specs, ("protocol", "probe", "k", "selects", "what it is"), rows, as_json, (3,))
 
 
 @click.command()

@@ -44,8 +44,7 @@ from neuco_core.cli.score_show import (
 )
 from neuco_core.env import available_cores, registry_dir, switched_on
 from neuco_core.errors import ScoreError, UsageError
-from neuco_core.fetch.fetch import find_pins
-from neuco_core.fetch.links import dataset_root
+from neuco_core.fetch.links import without_labels
 from neuco_core.fields import ID
 from neuco_core.plugins.catalog import list_methods
 from neuco_core.progress import show_progress
@@ -265,9 +264,7 @@ def _offer_labels(request: ScoreRequest, choice: Choice) -> None:
     if switched_on("NEUCO_OFFLINE") or not (choice.suite or choice.same_dataset):  # nobody is asked about all there is
         return
     datasets = {name for method in list_methods(*request.methods) for name in method.files} if request.methods else ()
-    tasks = [task for task in choice.tasks if request.files or task.dataset in datasets]
-    pins = find_pins([task.source for task in tasks])
-    missing = [task for task, pin in zip(tasks, pins, strict=True) if not pin and not dataset_root(task.dataset)]
+    missing = without_labels([task for task in choice.tasks if request.files or task.dataset in datasets])
     if missing:
         count = counted(len(missing), "task")
         click.echo(f"Downloading the labels of {count}, whose owner publishes no checksums:", err=True)

@@ -250,12 +250,11 @@ class Answer:
                 served.append((o.cell.state, *names, o.cell.reason))
         for line in (*_remarks(scored), *grouped(gaps), *grouped(served), _counts(self.plans)):
             say(line)
-        folder = registry_dir() / "records"
-        if counts_by_state(self.plans).get("cached"):
-            say(f"cached: served from {folder}, no change found since; --fresh runs them again")
+        if cached := counts_by_state(self.plans).get("cached"):
+            say(f"{counted(cached, 'score')} from cache (`--fresh` to re-run)")
         if self.made:
             kept = self.save or any(record.registered for record in self.made)
-            where = f", records in {folder}" if kept else ""
+            where = f", records in {registry_dir() / 'records'}" if kept else ""
             say(f"{sum(record.ok for record in self.made)} of {len(self.made)} scored now{where}")
         if self.preview:
             say(f"NOT the registered score: {self.preview}; nothing was recorded")

@@ -291,7 +291,7 @@ def blame(method: Method) -> Iterator[None]:
         raise
     except (Exception, SystemExit) as error:
         text = f"its encoder failed with {type(error).__name__}: {error}"
-        raise PluginError(text, where=f"method {method.id!r}", hint="Run with --debug for the traceback") from error
+        raise PluginError(text, where=f"method {method.id!r}") from error
 
 
 def check_output(method: Method, ids: tuple[str, ...], values: object) -> np.ndarray:

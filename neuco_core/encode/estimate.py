@@ -16,6 +16,7 @@ from neuco_core.encoders import spread_ids
 from neuco_core.env import available_cores
 from neuco_core.errors import DataError
 from neuco_core.progress import duration
+from neuco_core.text import counted
 
 if TYPE_CHECKING:
     from neuco_core.specs import Dataset, Method
@@ -69,7 +70,8 @@ class Estimate:
         return {**asdict(self), "seconds": self.seconds, "most_learning": self.most_learning}
 
     def lines(self) -> list[str]:
-        what = f"{self.samples} samples of {self.bands} bands and {self.seasons} seasons"
+        of = f"{counted(self.bands, 'band')} and {counted(self.seasons, 'season')}"
+        what = f"{counted(self.samples, 'sample')} of {of}"
         size = decimal(self.bytes)
         megabytes = self.bytes / self.samples / 1e6 * self.samples_per_second
         rate = f"{self.samples_per_second:.3g} samples/s, {megabytes:.3g} MB/s"

@@ -88,7 +88,7 @@ def check_bands(method: Method, dataset_id: str, bands: tuple[str, ...]) -> None
         raise DataError(
             f"method {method.id!r} needs {len(method.bands)} bands and dataset {dataset_id!r} has {len(bands)}: "
             f"{len(missing)} are missing ({join_names(missing)})",
-            hint="`neuco methods` lists what each method needs",
+            hint=f"`neuco show {dataset_id}` lists its bands",
         )
 
 

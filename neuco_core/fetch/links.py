@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from neuco_core.errors import DataError, UnpinnedError, UsageError
 from neuco_core.fetch.cache import config_dir, exclusive, write_json
-from neuco_core.fetch.fetch import find_pin, is_local, verify
+from neuco_core.fetch.fetch import find_pin, find_pins, is_local, verify
 from neuco_core.fields import ID
 from neuco_core.files import read_strictly
 from neuco_core.plugins.catalog import list_tasks
-from neuco_core.specs import Dataset, Remote
+from neuco_core.specs import Dataset, Remote, Task
 
 LARGEST = 10_000_000  # bytes
 
@@ -40,6 +40,12 @@ def dataset_root(dataset_id: str) -> Path | None:
         hint = f"Correct it with `neuco data link {dataset_id} FOLDER` or `neuco data link {dataset_id} --remove`"
         raise DataError(f"the local copy of {dataset_id!r} is not a folder", where=source, got=root, hint=hint)
     return root
+
+
+def without_labels(tasks: Sequence[Task]) -> list[Task]:
+    """The tasks whose labels nobody has confirmed here: no checksum is known, and no copy of the dataset is linked."""
+    pins = find_pins([task.source for task in tasks])
+    return [task for task, pin in zip(tasks, pins, strict=True) if pin is None and dataset_root(task.dataset) is None]
 
 
 def linked_file(dataset_id: str, remote: Remote) -> Path | None:

@@ -53,6 +53,8 @@ class Catalog:
     def load(self, cls: type[S], spec_id: str) -> S:
         """The newest spec with this id, or of ``id@2`` that version; imports only the plugins that may hold it."""
         noun = NOUN_OF[cls]
+        if not isinstance(spec_id, str):
+            raise UsageError(f"a {noun} is named by its id", expected="text", got=type(spec_id).__name__)
         spec = self.plugins.find(noun, spec_id)
         if spec is None:
             versions = self.plugins.versions(noun, spec_id) if "@" in spec_id else ()
@@ -101,6 +103,8 @@ class Catalog:
         """Those that match any of the ids and patterns, if there are any, and have all the tags."""
         noun, newest = NOUN_OF[cls], self.all(cls)
         refs = tuple(ids)
+        if wrong := [ref for ref in refs if not isinstance(ref, str)]:
+            raise UsageError(f"{noun}s are named by ids", expected="text", got=type(wrong[0]).__name__)
         versions = [self.load(cls, ref) for ref in refs if "@" in ref]
         for ref in refs:
             if "@" not in ref and not any(fnmatchcase(spec_id, ref) for spec_id in newest):
@@ -168,6 +172,8 @@ class Catalog:
 
     def suite(self, suite_id: str) -> Suite:
         suites, bad = self.survey_suites(living=False)
+        if not isinstance(suite_id, str):
+            raise UsageError("a suite is named by its id", expected="text", got=type(suite_id).__name__)
         if suite_id in bad:
             raise bad[suite_id]
         if suite_id not in suites:

@@ -13,7 +13,7 @@ from pathlib import Path
 from neuco_core.errors import NeucoError, UsageError
 from neuco_core.plugins.catalog import catalog
 from neuco_core.runs.worker import shared_labels
-from neuco_core.scoring.leaks import columns_used, leaks
+from neuco_core.scoring.leaks import columns_used, leaks, oddities
 from neuco_core.specs import Method, Remote, Task
 from neuco_core.tables.embeddings import FORMATS, read_embeddings
 from neuco_core.tables.embeddings_files import SAMPLE, WHOLE, as_file
@@ -55,7 +55,7 @@ def open_file(
     ids = frozenset(embeddings.ids)
     labelled: dict[str, frozenset[str]] = {}  # by task
     samples: dict[str, set[str]] = {}  # by dataset
-    warnings: dict[str, None] = {}
+    warnings: dict[str, None] = dict.fromkeys(oddities(embeddings))
     for task in tasks:
         with suppress(NeucoError):  # labels that cannot be had: the plan says so
             labels = shared_labels(task, shared)

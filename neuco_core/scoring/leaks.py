@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from neuco_core.encoders import MAX_DIM
 from neuco_core.text import counted, join_names
 
 if TYPE_CHECKING:
@@ -34,6 +35,14 @@ def columns_used(embeddings: Embeddings) -> str:
     others = [name or "one without a name" for name in embeddings.ignored]
     unused = f"; not used: {join_names(others, NAMED)}" if others else ""
     return f"{counted(len(names), 'column')} ({listed}){unused}"
+
+
+def oddities(embeddings: Embeddings) -> Iterator[str]:
+    """What is wrong with embeddings, whatever the labels are."""
+    if len(embeddings) > 1 and not np.ptp(embeddings.values, axis=0).any():
+        yield "every sample has the same embedding: no score can be better than a guess"
+    if embeddings.dim > MAX_DIM:
+        yield f"{embeddings.dim} dimensions; NeuCo-Bench allows at most {MAX_DIM}"
 
 
 def leaks(embeddings: Embeddings, labels: Labels) -> Iterator[str]:

@@ -59,11 +59,12 @@ def as_source(what: Any, ids: Iterable[object] | None = None, name: str = "", *,
         return _in_memory(_rows(what.keys(), list(what.values())), name)
     if hasattr(what, "__array__") and not isinstance(what, type):
         got = f"an array of shape {np.shape(what)} without ids"
-        raise UsageError("whose rows are these?", expected="evaluate(array, on, ids=ids)", got=got)
+        raise UsageError("an array needs ids: evaluate(array, on, ids=ids)", got=got)
     if callable(what) or hasattr(what, "encode"):
         options = EncodeOptions(cached=False, threads=1, progress=progress)
         return MethodSource(_encoder(what, name or YOURS), options, name=name or YOURS)
-    raise UsageError("nothing that embeddings can be had from", expected=WHAT, got=_kind(what))
+    hint = "Pass a method id, a file, (ids, array), a DataFrame indexed by id, or a function of a batch"
+    raise UsageError(f"cannot use {_kind(what)} as embeddings", hint=hint)
 
 
 def _in_memory(embeddings: Embeddings, name: str) -> FileSource:

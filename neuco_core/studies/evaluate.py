@@ -19,7 +19,7 @@ from neuco_core.progress import Progress, show_progress
 from neuco_core.protocol import Protocol
 from neuco_core.runs.files import examples
 from neuco_core.scoring.cell import outcome_of, score_cell
-from neuco_core.scoring.leaks import LeakWarning, columns_used, leaks
+from neuco_core.scoring.leaks import LeakWarning, columns_used, leaks, oddities
 from neuco_core.scoring.quality import middle, odd_splits, ruled, split_count
 from neuco_core.scoring.scorer import Score
 from neuco_core.specs import Suite, Task
@@ -222,6 +222,9 @@ def _evaluate(
     notes: dict[str, None] = {}  # each once, in order
     if isinstance(source, FileSource):
         notes[f"{source.name}: {columns_used(source.read())}"] = None
+        for oddity in oddities(source.read()):
+            warnings.warn(f"{source.name}: {oddity}", stacklevel=3)
+            notes[f"{source.name}: {oddity}"] = None
     for number, (task, rules) in enumerate(sorted(tasks, key=lambda item: item[0].dataset)):
         try:
             embeddings, labels = _inputs(source, task)
@@ -241,8 +244,9 @@ def _evaluate(
         else:
             scores[task.label] = outcome.score
     if not scores:
-        reasons = list(dict.fromkeys(left_out.values()))
-        raise ScoreError("nothing could be scored", where=source.name, got=one_line("; ".join(reasons[:3]), 600))
+        first, reason = next(iter(left_out.items()))
+        what = f"none of {counted(len(left_out), 'task')} could be scored; {first}: {reason}"
+        raise ScoreError(what, where=source.name)
     for gap in _gaps(source.name, scores):
         warnings.warn(gap, stacklevel=3)
         notes[gap] = None

@@ -126,12 +126,11 @@ def check_header(header: Sequence[str], path: Path, id_column: str = "id") -> li
     check_columns(len(header), path)
     names = [name.strip() for name in header]
     if id_column not in names:
-        hint = f"Name the column with the samples' ids {id_column}"
+        hint = "Rename the column that holds the ids (`neuco new task` takes --id-column NAME)"
         for mark, word in ((";", "semicolons"), ("\t", "tabs"), ("|", "bars")):
             if len(names) == 1 and mark in names[0]:
                 hint = f"Separate columns with commas, not {word}"
-        expected = f"a column named {id_column!r}"
-        raise DataError("no id column", where=path, expected=expected, got=shown(names), hint=hint)
+        raise DataError(f"no column named {id_column!r}", where=path, got=shown(names), hint=hint)
     if len(set(names)) != len(names) and (double := first_double(names)):
         where = f"{path}, columns {double[0] + 1} and {double[1] + 1}"
         raise DataError(f"duplicate column {names[double[0]]!r}", where=where)

@@ -47,6 +47,9 @@ def read_table(path: Path) -> ScoreTable:
     if set(LONG) <= set(header):
         method, task, score = (header.index(name) for name in LONG)
         return _table(path, [(n, row[method], row[task], row[score]) for n, row in enumerate(rows[1:], 2)])
+    if header[0] == "id" and all(map(str.isdigit, header[1:])):
+        hint = "Score it first: `neuco score --embeddings FILE`"
+        raise DataError("this file holds embeddings, not scores", where=path, hint=hint)
     if len(header) < 2:
         raise DataError("no tasks", where=path, expected="a column per task, or " + ", ".join(LONG), got=header)
     cells = [(n, row[0], header[at], row[at]) for n, row in enumerate(rows[1:], 2) for at in range(1, len(header))]

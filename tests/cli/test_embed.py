@@ -46,7 +46,7 @@ def test_a_dry_run_tries_a_few_samples_and_writes_nothing(tmp_path: Path, monkey
     monkeypatch.setenv("NEUCO_CACHE", str(tmp_path / "cache"))
     args = ("embed", "--method", "averaging", "--dataset", "digits", "--dry-run", "--threads", "2")
     dataset, method, learning, encoding = neuco(*args).out.splitlines()
-    assert dataset.startswith("dataset   digits: 1797 samples of 1 bands and 1 seasons, 460.0 kB unpacked, 0 in the")
+    assert dataset.startswith("dataset   digits: 1797 samples of 1 band and 1 season, 460.0 kB unpacked, 0 in the")
     assert "averaging on cpu, 2 threads: " in method
     assert method.endswith("MB/s (trial of 16 samples)")
     assert " from 16 samples, at most " in learning  # the scale of the bands

@@ -44,7 +44,7 @@ MISTAKES = {
     # Files.
     FILE + "nowhere.csv": (2, "Path 'nowhere.csv' does not exist"),
     FILE + "suffix.csv": (1, "no id of suffix.csv has a label in it: ids such as '{id}.tif', and the task has '{id}'"),
-    FILE + "noid.csv": (4, "expected a column named 'id', got '0', '1'. Name the column with the samples' ids id"),
+    FILE + "noid.csv": (4, "no column named 'id'; got '0', '1'. Rename the column that holds the ids"),
     FILE + "semi.csv": (4, "Separate columns with commas, not semicolons"),
     FILE + "unnamed.csv": (4, "column 1: a column has no name. Write the file without its row index"),
     FILE + "twice.csv": (4, "twice.csv, rows 2 and 32: duplicate id"),

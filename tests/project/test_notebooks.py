@@ -1,4 +1,4 @@
-"""The notebooks print what they show. ``python -m tests.project.test_notebooks`` runs them and keeps what they print."""
+"""The notebooks print what they show. ``python -m tests.project.test_notebooks`` runs them anew and keeps that."""
 
 from __future__ import annotations
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -158,7 +159,7 @@ def test_the_place_is_that_of_a_file(results: Results, averaging: Embeddings, tm
     place = results.rank_on(SUITE, **quick).places[0]
     of_file = neuco.rank_on(SUITE, write(averaging, tmp_path, "mine.npz"), **quick).places[0]
     assert place.row.values == of_file.row.values
-    assert place.sentence == of_file.sentence
+    assert place.sentence == of_file.sentence.replace("mine.npz", results.name)
     theirs = evaluate("averaging", TASK, k=2).rank_on(SUITE, **quick)
     same = "has the same embeddings as averaging. "
     assert place.sentence.partition(same)[1:] == (same, theirs.places[0].sentence)
@@ -202,8 +203,8 @@ def test_a_mean_that_few_splits_rule_says_so() -> None:
 @pytest.mark.parametrize(
     ("what", "on", "more", "error", "message"),
     [
-        (np.zeros((3, 2)), TASK, {}, UsageError, "expected evaluate(array, on, ids=ids)"),
-        (3, TASK, {}, UsageError, "expected a method or its id, a path"),
+        (np.zeros((3, 2)), TASK, {}, UsageError, "an array needs ids: evaluate(array, on, ids=ids); got"),
+        (3, TASK, {}, UsageError, "cannot use int as embeddings. Pass a method id, a file"),
         (pd.DataFrame({"0": [1.0]}, index=[["a"], ["b"]]), TASK, {}, UsageError, "expected ids in one level"),
         (Stubborn(), TASK, {"ids": ["a"]}, UsageError, "not an array: no"),
         ("averaging", TASK, {"name": 5}, UsageError, "bad name; expected text, got int"),
@@ -231,7 +232,7 @@ def test_a_mean_that_few_splits_rule_says_so() -> None:
         ("averaging", TASK, {"k": 0}, UsageError, "bad k; expected a whole number of at least 1"),
         (((1, 2), np.zeros((2, 2))), TASK, {}, UsageError, "Ids are text"),
         ((("a", "b"), np.zeros((3, 2))), TASK, {}, DataError, "values of the wrong shape"),
-        ((("a", "b"), np.ones((2, 2))), TASK, {}, DataError, "got ids such as 'a', and the task has '"),
+        ((("a", "b"), np.eye(2)), TASK, {}, DataError, "got ids such as 'a', and the task has '"),
         ((("a", "b"), [[1.0], [1.0, 2.0]]), TASK, {}, UsageError, "not an array"),
         (pd.DataFrame({"0": [1.0]}), TASK, {}, UsageError, "Put the ids into a column id"),
         (pd.DataFrame({"id": ["a"], "x": ["b"]}), TASK, {}, UsageError, "columns that hold no numbers"),
@@ -284,3 +285,19 @@ def test_progress_is_told_to_a_function(averaging: Embeddings) -> None:
     assert [name for _, name in reports] == [TASK] * 3 + ["olinda_elevation_std"] * 3 + ["olinda_sea_level"] * 3
     assert reports[-1][0] == pytest.approx(1.0)
     assert json.dumps([share for share, _ in reports]) == json.dumps(sorted(share for share, _ in reports))
+
+
+def test_embeddings_that_are_all_alike_or_too_long_are_told(averaging: Embeddings) -> None:
+    for values, sentence in (
+        (np.ones((len(averaging), 3)), "every sample has the same embedding"),
+        (np.tile(averaging.values, (1, 1100 // averaging.dim + 1)), "dimensions; NeuCo-Bench allows at most 1024"),
+    ):
+        with pytest.warns(UserWarning, match=sentence):
+            results = evaluate((averaging.ids, values), TASK, k=2, progress=False)
+        assert any(sentence in note for note in results.notes)
+
+
+@pytest.mark.parametrize("load", [neuco.load_task, neuco.load_suite, neuco.load_protocol, neuco.list_tasks])
+def test_an_id_that_is_no_text_is_refused(load: Callable[..., Any]) -> None:
+    with pytest.raises(UsageError, match="expected text, got int"):
+        load(3)

@@ -110,7 +110,7 @@ def put(path: Path, ids: list[str], values: np.ndarray) -> None:
         ({"id": ["a", "b"], "emb": [[1, 2], [3, 4]]}, ""),
         ({"id": ["a", "b"], "u": [1, 3], "v": [2, 4]}, ""),
         ({"id": pa.array(["a", "b"], pa.large_string()), "e": pa.array(HALVES, pa.list_(pa.float16(), 2))}, ""),
-        ({"0": [1, 2]}, "no id column"),
+        ({"0": [1, 2]}, "no column named 'id'"),
         ({"id": [1, 2], "0": [1, 2]}, "column 'id': ids are not strings; expected strings, got int64"),
         ({"id": ["a", None], "0": [1, 2]}, "row 2: no id; got None"),
         ({"id": ["a", "a"], "0": [1, 2]}, "rows 1 and 2: duplicate id 'a'"),
