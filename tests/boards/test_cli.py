@@ -128,10 +128,13 @@ def test_records_of_what_is_not_registered_count_nowhere_and_harm_no_board(
 
 
 def test_no_suites_is_not_all_is_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NEUCO_REGISTRY", str(tmp_path / "typo"))
+    monkeypatch.setenv("NEUCO_REGISTRY", str(tmp_path))
     for command in ("check", "build"):
         with pytest.raises(DataError, match="no suite here"):
             run(command)
+    monkeypatch.setenv("NEUCO_REGISTRY", str(tmp_path / "typo"))
+    with pytest.raises(UsageError, match="typo, which does not exist"):
+        run("list")
 
 
 def test_a_stale_record_is_shown_and_not_ranked(registry: Path) -> None:
