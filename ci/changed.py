@@ -285,6 +285,6 @@ def _active_part(drawing: bytes) -> str:
             key = name.rpartition("}")[2]
             if key.startswith("on") or (key == "href" and not value.startswith("#")) or OUTSIDE.search(value):
                 return f"{key}={value[:100]!r}"
-        if element.tag.endswith("}style") and (outside := OUTSIDE.search("".join(element.itertext()))):
-            return f"{outside[0]} in its style"
+        if element.tag.endswith("}style") and (len(element) or OUTSIDE.search(element.text or "")):
+            return "a style that reaches outside, or has elements in it"
     return ""

@@ -156,8 +156,9 @@ ACTIVE = {
     "<use xlink:href='data:,x' href='#a'/>": "href='data:,x'",
     "<use href='https://example.org/x.svg#a'/>": "href='https://example.org/x.svg#a'",
     "<rect fill='url(https://example.org/x)'/>": "fill='url(https://example.org/x)'",
-    "<style>@im<!-- -->port 'https:example.org'</style>": "@ in its style",
-    "<style>g { background: u\\72l(x) }</style>": "\\ in its style",
+    "<style>@im<!-- -->port 'https:example.org'</style>": "a style that reaches outside",
+    "<style>g { background: u\\72l(x) }</style>": "a style that reaches outside",
+    "<style>g { fill: u<title/>rl(https:example.org) }</style>": "a style that reaches outside, or has elements in it",
     "<?xml-stylesheet href='x.css'?>": "<?xml-stylesheet",
     "<g>": "no XML",
 }
