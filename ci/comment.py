@@ -112,10 +112,8 @@ def _rivals(scored: Sequence[Record], published: Sequence[Record]) -> list[Recor
     columns = {(record.task, record.protocol) for record in scored}
     others = [r for r in published if r.ok and (r.task, r.protocol) in columns and r.key not in mine]
     best: dict[tuple[str, str], Record] = {}
-    for r in others:
-        column = r.task, r.protocol
-        if column not in best or (r.q or 0) > (best[column].q or 0):
-            best[column] = r
+    for r in sorted(others, key=lambda r: -(r.q or 0)):
+        best.setdefault((r.task, r.protocol), r)
     return [r for r in others if r.baseline or r is best[r.task, r.protocol]]
 
 

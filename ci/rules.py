@@ -286,7 +286,7 @@ def _altered(before: Sequence[Published], after: Sequence[Published]) -> Iterato
     rows = {(board.id, row.method): row for board in after for row in board.rows}
     for board in before:
         altered, gone = [], []
-        largest, changed, scores = -1.0, "", 0
+        changes: list[tuple[float, str]] = []
         for row in board.rows:
             now = rows.get((board.id, row.method))
             if now is None:
@@ -295,17 +295,15 @@ def _altered(before: Sequence[Published], after: Sequence[Published]) -> Iterato
                 altered.append(row.method)
                 for t, task in enumerate(board.tasks):
                     old, new = row.cell(t), now.cell(t)
-                    if old == new:
-                        continue
-                    scores += 1
-                    change = abs(_mean(old) - _mean(new))
-                    if change > largest:
+                    if old != new:
                         texts = (f"{_mean(cell):.4f}" if cell else "none" for cell in (old, new))
-                        largest, changed = change, f"{row.method} on {task}: {' → '.join(texts)}"
+                        changes.append((abs(_mean(old) - _mean(new)), f"{row.method} on {task}: {' → '.join(texts)}"))
         if gone:
             yield Finding("submission-changed", board.id, "warning", f"{join_names(gone)}: gone from the board", ASK)
         if altered:
-            what = f"{counted(scores, 'score')} changed, most of all {changed}" if scores else "other words, no score"
+            what = "other words, no score"
+            if changes:
+                what = f"{counted(len(changes), 'score')} changed, most of all {max(changes)[1]}"
             yield Finding("submission-changed", board.id, "warning", f"{join_names(altered)}: {what}", ASK)
 
 
