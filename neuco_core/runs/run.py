@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import fcntl
 import logging
+import os
 import secrets
-from collections.abc import Generator, Iterable
-from contextlib import nullcontext
+import shutil
+import time
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, gettempdir
 from typing import Any
 
 from msgspec.structs import replace
@@ -33,11 +36,37 @@ OTHER_EMBEDDINGS = (
     "the embeddings of %s on %s are not those of the records made from the same code and data: those were made on "
     "another machine, or are wrong; `neuco verify` tells"
 )
+SHARED = "neuco-run-"
+NEW_SECONDS = 60.0  # a folder this new may not be locked yet
 log = logging.getLogger(__name__)
 
 
-# A folder for what the workers of one run share: labels, loaded once, and embeddings that are made afresh.
-shared_folder = partial(TemporaryDirectory[str], prefix="neuco-run-", ignore_cleanup_errors=True)
+@contextmanager
+def shared_folder() -> Iterator[str]:
+    """A folder for what the workers of one run share: labels, loaded once, and embeddings that are made afresh.
+
+    The run holds a lock on it, which ends with the process, however that ends.
+    """
+    _remove_left_folders()
+    with TemporaryDirectory(prefix=SHARED, ignore_cleanup_errors=True) as folder:
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            with suppress(OSError):  # not every file system has locks; where it has none, nothing is removed either
+                fcntl.flock(handle, fcntl.LOCK_EX)
+            yield folder
+        finally:
+            os.close(handle)
+
+
+def _remove_left_folders() -> None:
+    """Remove the folders of runs that were killed: those that can be locked."""
+    for folder in Path(gettempdir()).glob(f"{SHARED}*"):
+        with suppress(OSError), ExitStack() as stack:  # another run holds it, or it is another user's
+            handle = os.open(folder, os.O_RDONLY | os.O_NOFOLLOW)
+            stack.callback(os.close, handle)
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if time.time() - os.fstat(handle).st_mtime > NEW_SECONDS:
+                shutil.rmtree(folder, ignore_errors=True)
 
 
 def run_plan(

@@ -82,7 +82,7 @@ def read_config(path: Path, *, svm_search: str = "own") -> BenchConfig:
     except OSError as error:
         hint = "Give one with --config FILE"
         raise DataError("cannot read the config", where=path, got=error.strerror, hint=hint) from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
         raise DataError(f"not a YAML file: {error}", where=path) from error
     if not isinstance(data, dict) or not all(isinstance(key, str) for key in data):
         raise DataError("bad config", where=path, expected="keys with values", got=type(data).__name__)

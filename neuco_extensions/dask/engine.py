@@ -82,6 +82,9 @@ class DaskEngine:
                 cluster = distributed.LocalCluster(
                     self.jobs, threads_per_worker=1, silence_logs=logging.CRITICAL, **addresses
                 )
+            except (RuntimeError, OSError) as error:
+                hint = "See why with NEUCO_DEBUG=1, or run without dask: --engine local"
+                raise EngineError(f"dask's workers do not start: {error}", where="dask", hint=hint) from error
             finally:
                 signal.pthread_sigmask(signal.SIG_SETMASK, before)
             with cluster, distributed.Client(cluster) as client:
@@ -106,8 +109,10 @@ def _plugin(client: Any, limits: StepLimits) -> Iterator[str]:
     try:
         try:
             client.register_plugin(PoolPlugin(limits), name=name)
-        except ImportError as error:
-            hint = "Install neuco, and the plugins that are scored, where the workers are"
+        except Exception as error:  # whatever a worker raises, or dask says of one that died just now
+            if client.status != "running":
+                raise
+            hint = "Install neuco, and the plugins that are scored, where the workers are, and see what they log"
             raise EngineError(f"the dask workers cannot run neuco: {error}", hint=hint) from error
         yield name
     finally:

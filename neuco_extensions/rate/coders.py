@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.util import find_spec
 
 import numpy as np
 
@@ -105,6 +106,14 @@ CODERS: dict[str, Callable[..., Coded]] = {
 }
 # By coder that has a parameter: its usual values. The plain name stands for all of them, one rate each.
 USUAL = {"entropy": (0.25, 0.5, 1.0, 2.0)}
+
+
+def installed_rates() -> tuple[tuple[str, ...], list[str]]:
+    """The coders whose packages are here, and a line about those that are left out."""
+    if find_spec("constriction"):
+        return tuple(CODERS), []
+    rates = tuple(name for name in CODERS if name != "entropy")
+    return rates, [f"left out entropy: it needs the package constriction. Run `{how_to_install('rates')}`"]
 
 
 def expand(names: tuple[str, ...]) -> tuple[str, ...]:

@@ -19,14 +19,12 @@ from neuco_core.plugins.catalog import load_method, load_suite
 from neuco_core.progress import show_progress
 from neuco_core.protocol import Protocol
 from neuco_core.specs import Suite, Task, to_json
-from neuco_core.studies.sources import FileSource, MethodSource, Source, gather, grouped
-from neuco_core.tables.labels import Labels
+from neuco_core.studies.sources import FileSource, MethodSource, Source
 from neuco_core.text import counted
-from neuco_extensions.rate.ablate import REDUCTIONS, VariantScore, plan
-from neuco_extensions.rate.ablate import ablate as score_variants
-from neuco_extensions.rate.coders import CODERS, expand
+from neuco_extensions.rate.coders import CODERS, expand, installed_rates
 from neuco_extensions.rate.curves import ablation_figure
 from neuco_extensions.rate.stored import Ablation, AblationPoint, write_ablation
+from neuco_extensions.rate.variants import DIMS, REDUCTIONS, VariantScore, plan, score_variants, usable
 
 DEFAULT = click.core.ParameterSource.DEFAULT
 WIDE = 4  # with more tasks the table is too wide for a terminal
@@ -58,7 +56,9 @@ def rate() -> None:
 @click.option("--embeddings", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="A file instead.")
 @task_options
 @protocol_options
-@click.option("--dims", callback=_numbers, default="16,64,256,1024", show_default=True, help="Sizes to reduce to.")
+@click.option(
+    "--dims", callback=_numbers, default=",".join(map(str, DIMS)), show_default=True, help="Sizes to reduce to."
+)
 @click.option("--reduce", "reductions", callback=split_commas, default=",".join(REDUCTIONS), show_default=True)
 @click.option(
     "--rates",
@@ -105,15 +105,18 @@ def ablate(
         raise UsageError("--keep is for a board", expected="--method and --suite, without --label-shares and --grid")
     if shares and plot:
         raise UsageError("the plot is of bits, not of labels", expected="--label-shares without --plot; --json has all")
+    missing: list[str] = []
     source_of = click.get_current_context().get_parameter_source
     if shares and all(source_of(name) is DEFAULT for name in ("dims", "reductions", "rates")):
         dims, rates = (), ("float32",)
+    elif source_of("rates") is DEFAULT:
+        rates, missing = installed_rates()
     if plot:
         check_target(plot)
     rates = expand(rates)
     choice = choose(**selection)
     source: Source = FileSource(embeddings) if embeddings else MethodSource(load_method(str(method)))
-    tasks, notes = _usable(source, choice.tasks)
+    tasks, notes = usable(source, choice.tasks)
     protocol = choice.protocol_of(tasks[0][0])
     suite = load_suite(selection["suite"]) if keep else None
     if suite is not None:
@@ -126,7 +129,7 @@ def ablate(
         run = score_variants(whole, tasks, protocol, variants, seed=projection_seed, threads=threads, progress=progress)
         points = list(run)
     scored = [point for point in points if not point.problem]
-    notes += [f"left out {text}" for text in left_out]
+    notes += [*missing, *(f"left out {text}" for text in left_out)]
     if as_json:
         head = {"source": source.describe(), "protocol": to_json(protocol), "left_out": notes}
         echo_json(jsonable({**head, "points": [point.to_json() for point in points]}))
@@ -162,19 +165,6 @@ def _keep(suite: Suite, method: str, tasks: Sequence[Task], points: Sequence[Var
     about = {"suite": suite.id, "method": spec.id, "version": spec.version, "protocol": suite.protocol}
     ablation = Ablation(schema=1, **about, projection_seed=seed, points=tuple(kept))  # type: ignore[arg-type]
     return write_ablation(registry_dir(), ablation)
-
-
-def _usable(source: Source, tasks: Sequence[Task]) -> tuple[list[tuple[Task, Labels]], list[str]]:
-    """The tasks that the source has embeddings for, with their labels; they must be of one dataset."""
-    inputs = gather(tasks, source, same_dataset=True)
-    usable = [(item.task, item.labels) for item in inputs if item.labels is not None]
-    notes = grouped(("left out", item.task.label, item.reason) for item in inputs)
-    if not usable:
-        raise ScoreError("none of the tasks can be scored", where=source.name, got=notes[0] if notes else None)
-    datasets = sorted({task.dataset for task, _ in usable})
-    if len(datasets) > 1:
-        raise UsageError("the tasks are of several datasets", got=", ".join(datasets), hint="Say --dataset ID")
-    return usable, notes
 
 
 def _show(points: Sequence[VariantScore]) -> None:

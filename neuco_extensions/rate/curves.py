@@ -15,7 +15,7 @@ from neuco_extensions.rate.stored import FIXED, LINES, WHOLE, Ablation, Ablation
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from neuco_extensions.rate.ablate import VariantScore
+    from neuco_extensions.rate.variants import VariantScore
 
 log = logging.getLogger(__name__)
 

@@ -15,6 +15,7 @@ from contextlib import ExitStack, contextmanager
 import distributed
 import psutil
 import pytest
+from distributed import WorkerPlugin
 
 from neuco_core.errors import UsageError
 from neuco_core.runs.engine import EngineError, Schedule, StepLimits, open_engine
@@ -132,6 +133,32 @@ def test_no_scheduler(monkeypatch: pytest.MonkeyPatch) -> None:
     error = given_up("127.0.0.1:9", monkeypatch, 0.2)
     assert error.startswith("dask://127.0.0.1:9: no dask scheduler")
     assert "dask scheduler --port 9" in error
+
+
+def test_a_dask_worker_that_is_killed_as_it_starts_is_one_line(world: World) -> None:
+    killed = "import os, sys\nif '--multiprocessing-fork' in sys.orig_argv:\n    os.kill(os.getpid(), 9)\n"
+    world.write("sitecustomize.py", killed)
+    run = world.start(*world.score_words("--engine", "dask"))
+    _, errors = run.communicate(timeout=60)
+    assert run.returncode == 1
+    assert errors.count("neuco: error: dask: dask's workers do not start") == 1, errors
+    assert "unexpected" not in errors
+
+
+class Dies(WorkerPlugin):  # type: ignore[misc]
+    """In place of the engine's own."""
+
+    def __init__(self, _: StepLimits) -> None:
+        pass
+
+    def setup(self, worker: object) -> None:
+        raise KeyError("tcp://127.0.0.1:1")
+
+
+def test_whatever_dask_says_of_a_worker_that_is_gone_is_one_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("neuco_extensions.dask.worker_plugin.PoolPlugin", Dies)
+    with pytest.raises(EngineError, match=r"cannot run neuco: .*127.0.0.1:1"):
+        list(DaskEngine().run([Group((Embed("averaging", "mini"),))], StepLimits()))
 
 
 def begun(world: World, run: subprocess.Popen[str]) -> None:

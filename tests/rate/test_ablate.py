@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -10,12 +11,14 @@ import numpy as np
 import pytest
 from sklearn.decomposition import PCA
 
+from neuco_core.env import how_to_install
 from neuco_core.figures import save
-from neuco_extensions.rate.ablate import Reducer, Variant, VariantScore, plan
 from neuco_extensions.rate.curves import ablation_figure
+from neuco_extensions.rate.variants import Reducer, Variant, VariantScore, plan
 from tests.command import neuco_here as neuco
 
 FAST = ("--k", 2, "--epochs", 2)
+TASK = "olinda_elevation_mean"
 OLINDA = ("--method", "averaging", "--suite", "olinda")
 
 
@@ -109,6 +112,27 @@ def test_fewer_labels() -> None:
     few = neuco(*args, "--label-shares", "0.1%")
     assert few.code == 1
     assert "olinda_elevation_mean: too few labels to learn from; expected 10, got 2 of 1664" in few.out
+
+
+def test_default_options_work_without_the_extra_and_name_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "constriction", None)
+    ran = neuco("rate", "ablate", "--method", "band_statistics", "--task", TASK, *FAST)
+    assert ran.code == 0, ran.text
+    (line,) = [line for line in ran.out.splitlines() if "entropy" in line]
+    assert line == f"left out entropy: it needs the package constriction. Run `{how_to_install('rates')}`"
+    asked = neuco("rate", "ablate", "--method", "band_statistics", "--task", TASK, "--rates", "entropy=1", *FAST)
+    assert (asked.code, "needs the package constriction" in asked.text) == (6, True)
+
+
+def test_python_gives_what_the_command_prints() -> None:
+    from neuco_extensions.rate import ablate
+
+    with pytest.warns(UserWarning, match=r"left out (64|256|1024) dimensions: the embedding has 54"):
+        points = ablate("band_statistics", TASK, k=2, epochs=2, progress=False)
+    ran = neuco("rate", "ablate", "--method", "band_statistics", "--task", TASK, *FAST, "--json")
+    assert [point.to_json() for point in points] == ran.json["points"]
+    few = ablate("band_statistics", TASK, k=5, shares=(0.1,), progress=False)
+    assert [point.variant.share for point in few] == [1.0, 0.1]
 
 
 def test_a_variant_that_cannot_be_coded_is_told(parity_tasks: Path, case: Path, tmp_path: Path) -> None:

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import shlex
 import signal
 import subprocess
+import sys
+import tempfile
 import time
+from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
 
+from neuco_core.runs.run import shared_folder
 from tests.runs.helpers import METHODS, PROTOCOL, TASKS, World, kill
 
 CELLS = len(METHODS) * len(TASKS)
@@ -69,6 +74,24 @@ def test_killed_and_resumed_is_the_same_as_never_killed(world: World, kills: int
     final = _checked_run(world)
     assert final.returncode == 0, final.stderr
     assert world.records() == world.records("whole")
+
+
+def test_the_next_run_removes_the_folder_of_a_killed_one_and_never_that_of_a_live_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    code = "from neuco_core.runs.run import shared_folder\nwith shared_folder() as f: print(f, flush=True); input()"
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    runs = [subprocess.Popen([sys.executable, "-c", code], env={"TMPDIR": str(tmp_path)}, **pipes) for _ in range(2)]
+    killed, live = (Path(run.stdout.readline().strip()) for run in runs if run.stdout)
+    (killed / "labels.npz").touch()
+    for folder in (killed, live):
+        os.utime(folder, (0, 0))
+    kill(runs[0])
+    with shared_folder() as own:
+        assert sorted(map(str, tmp_path.iterdir())) == sorted([own, str(live)])
+    runs[1].communicate("\n")
+    assert list(tmp_path.iterdir()) == []
 
 
 def _saved(world: World) -> set[str]:

@@ -8,7 +8,8 @@ bits) and shares (the whole embedding, learned from a part of each training part
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -16,16 +17,19 @@ from typing import Any
 import numpy as np
 
 from neuco_core.errors import DataError, ScoreError, UsageError
-from neuco_core.progress import Progress
+from neuco_core.progress import Progress, show_progress
 from neuco_core.protocol import Protocol
 from neuco_core.scoring.scorer import Score, score
 from neuco_core.specs import Task
+from neuco_core.studies.coerce import as_source, as_tasks
+from neuco_core.studies.sources import Source, gather, grouped
 from neuco_core.tables.embeddings import Embeddings, make_embeddings
 from neuco_core.tables.labels import Labels
-from neuco_extensions.rate.coders import code
+from neuco_extensions.rate.coders import code, expand, installed_rates
 from neuco_extensions.rate.stored import WHOLE
 
 REDUCTIONS = ("truncate", "pca", "random")
+DIMS = (16, 64, 256, 1024)
 
 
 @dataclass(frozen=True)
@@ -95,6 +99,66 @@ def plan(
 
 
 def ablate(
+    what: Any,
+    on: Any,
+    protocol: str | Protocol | None = None,
+    *,
+    ids: Iterable[object] | None = None,
+    dims: Sequence[int] | None = None,
+    reductions: Sequence[str] = REDUCTIONS,
+    rates: Sequence[str] | None = None,
+    shares: Sequence[float] = (),
+    grid: bool = False,
+    seed: int = 0,
+    threads: int | None = None,
+    progress: bool | Progress | None = None,
+    **changes: Any,
+) -> list[VariantScore]:
+    """Score embeddings, or what makes them, with fewer dimensions, fewer bits or fewer labels.
+
+    ``what``, ``on``, ``ids``, ``protocol`` and what changes it are those of ``neuco.evaluate``, with tasks of one
+    dataset; the others are the options of ``neuco rate ablate``, with the same defaults. What is left out is warned
+    of. A variant that cannot be scored has a ``problem``; ``to_json()`` of each is a row of a table.
+    """
+    chosen = as_tasks(on, protocol, changes)
+    source = as_source(what, ids, quiet=progress is False)
+    tasks, notes = usable(source, [task for task, _ in chosen])
+    rules = dict(chosen)[tasks[0][0]]
+    if shares and dims is None and rates is None:
+        dims, rates = (), ("float32",)
+    elif rates is None:
+        rates, missing = installed_rates()
+        notes += missing
+    whole = source.embeddings(tasks[0][0])
+    variants, left_out = plan(
+        whole.dim,
+        len(whole),
+        dims=DIMS if dims is None else dims,
+        reductions=reductions,
+        rates=expand(tuple(rates)),
+        shares=shares,
+        grid=grid,
+    )
+    for note in (*notes, *(f"left out {text}" for text in left_out)):
+        warnings.warn(note, stacklevel=2)
+    with show_progress(progress) as tell:
+        return list(score_variants(whole, tasks, rules, variants, seed=seed, threads=threads, progress=tell))
+
+
+def usable(source: Source, tasks: Sequence[Task]) -> tuple[list[tuple[Task, Labels]], list[str]]:
+    """The tasks that the source has embeddings for, with their labels; they must be of one dataset."""
+    inputs = gather(tasks, source, same_dataset=True)
+    usable = [(item.task, item.labels) for item in inputs if item.labels is not None]
+    notes = grouped(("left out", item.task.label, item.reason) for item in inputs)
+    if not usable:
+        raise ScoreError("none of the tasks can be scored", where=source.name, got=notes[0] if notes else None)
+    datasets = sorted({task.dataset for task, _ in usable})
+    if len(datasets) > 1:
+        raise UsageError("the tasks are of several datasets", got=", ".join(datasets), hint="Say --dataset ID")
+    return usable, notes
+
+
+def score_variants(
     embeddings: Embeddings,
     tasks: Sequence[tuple[Task, Labels]],
     protocol: Protocol,
