@@ -48,11 +48,12 @@ def verify(names: Sequence[str], cached: bool, tolerance: float, engine: str, jo
     records = _records(names)
     count = jobs or available_cores()
     checks: list[Verified] = []
+    told: set[str] = set()
     with shared_folder() as shared:
         runner, limits = open_engine(engine, count), default_limits(count)
         for check in verify_records(records, runner, limits, tolerance, fresh=not cached, shared=shared):
             checks.append(check)
-            click.echo(f"[{len(checks)}/{len(records)}] {_line(check)}", err=True)
+            click.echo(f"[{len(checks)}/{len(records)}] {_line(check, told)}", err=True)
     checks.sort(key=lambda check: check.record.key)
     if as_json:
         how = "cached" if cached else "fresh"
@@ -95,17 +96,27 @@ def _records(names: Sequence[str]) -> list[Record]:
     return list(chosen.values())
 
 
-def _line(check: Verified) -> str:
+def _line(check: Verified, told: set[str] | None = None) -> str:
+    reason = _once(check.reason, told) if told is not None else check.reason
     name = f"{check.verdict} {check.record.key[0]} on {check.record.key[1]}"
     difference = "" if check.difference is None else f", largest difference {check.difference:.2g}"
-    return clean(name + difference + (f": {check.reason}" if check.reason else ""))
+    return clean(name + difference + (f": {reason}" if reason else ""))
+
+
+def _once(reason: str, told: set[str]) -> str:
+    """A reason, or that it stands above: one changed file concerns every method."""
+    if reason and reason in told:
+        return "as above"
+    told.add(reason)
+    return reason
 
 
 def _show(checks: Sequence[Verified], tolerance: float, cached: bool) -> None:
     rows = []
+    told: set[str] = set()
     for check in checks:
         difference = "" if check.difference is None else f"{check.difference:.2g}"
-        rows.append([*check.record.key, check.verdict, difference, check.reason])
+        rows.append([*check.record.key, check.verdict, difference, _once(check.reason, told)])
     click.echo(table(["method", "task", "protocol", "verdict", "difference", "reason"], rows, right=(4,)))
     elsewhere = sum(check.verdict == MACHINE for check in checks)
     open_ones = sum(check.confirmed is None for check in checks) - elsewhere

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import traceback
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -68,7 +69,7 @@ def outcome_of(error: Exception) -> CellOutcome:
     reason = str(error)
     if isinstance(error, MemoryError):
         failure, reason = "memory", "not enough memory"
-    elif isinstance(error, DependencyError | ModuleNotFoundError):
+    elif any(isinstance(cause, DependencyError | ModuleNotFoundError) for cause in _causes(error)):
         failure = "dependency"
     elif isinstance(error, NeucoError):
         failure = "method" if isinstance(error, PluginError) else "data"
@@ -78,14 +79,18 @@ def outcome_of(error: Exception) -> CellOutcome:
     return CellOutcome("failed", failure=failure, reason=reason, error=error)
 
 
-def _is_machines(error: BaseException | None) -> bool:
+def _is_machines(error: BaseException) -> bool:
     """Whether a disk that is full or cannot be written is behind an error, whoever met it.
 
     A file that may not be used is the machine's fault if neuco wanted it; a plugin may have asked for anything.
     """
     codes = DISK | DENIED if isinstance(error, DataError) else DISK
-    while error is not None:
-        if isinstance(error, OSError) and error.errno in codes:
-            return True
-        error = error.__cause__
-    return False
+    return any(isinstance(cause, OSError) and cause.errno in codes for cause in _causes(error))
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """An error and what is behind it: a plugin's error comes as one of neuco's."""
+    cause: BaseException | None = error
+    while cause is not None:
+        yield cause
+        cause = cause.__cause__

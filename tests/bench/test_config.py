@@ -121,7 +121,16 @@ def test_its_conditions_are_upstreams(change: dict[str, Any], message: str) -> N
 
 @pytest.mark.parametrize(
     "text",
-    ["", "- a\n- b\n", "k_folds: [", "1: 2\n", "\tk_folds: 3\n", "k_folds: !!python/object/apply:os.getpid []\n", "[" * 5000, None],
+    [
+        "",
+        "- a\n- b\n",
+        "k_folds: [",
+        "1: 2\n",
+        "\tk_folds: 3\n",
+        "k_folds: !!python/object/apply:os.getpid []\n",
+        "[" * 5000,
+        None,
+    ],
 )
 def test_files_that_are_no_config(tmp_path: Path, text: str | None) -> None:
     """Objects are not built from YAML; without a file the option is named."""

@@ -53,6 +53,33 @@ def test_a_changed_input_makes_just_its_cells_stale_and_says_why(world: World) -
     assert all("encoder's code" in cell["reason"] and "the probe changed" in cell["reason"] for cell in cells)
 
 
+def test_a_package_that_was_missing_and_is_installed_is_no_failure_any_more(world: World) -> None:
+    path = world.folder / "neuco_methods/toy/work.py"
+    path.write_text("import lately_installed\n" + path.read_text())
+    words = ("score", "--protocol", "ridge", "--method", "toy_one", "--task", "toy_a")
+    for _ in range(2):
+        first = world.neuco(*words)
+        assert "lately_installed" in first.stdout, first.stdout + first.stderr
+        (text,) = world.records().values()
+        assert '"failure":"dependency"' in text
+    world.write("lately_installed.py", "")
+    second = world.neuco(*words)
+    assert second.returncode == 0, second.stdout + second.stderr
+    (text,) = world.records().values()
+    assert '"status":"ok"' in text
+
+
+def test_the_reason_of_one_changed_label_file_is_listed_once_for_all_methods(world: World) -> None:
+    assert world.score().returncode == 0
+    path = world.folder / "labels/toy_a.csv"
+    path.write_text(path.read_text() + "\n")
+    scored, verified = world.score("--fresh"), world.neuco("verify")
+    for out in (scored.stdout, scored.stderr, verified.stdout, verified.stderr.partition("neuco: error")[0]):
+        assert out.count("toy_a.csv: not the declared file; expected sha256") == 1, out
+        assert "toy_three on toy_a" in out or "toy_three  toy_a" in out or "and 2 more" in out
+    assert verified.stdout.count("as above") == verified.stderr.count("as above") == len(METHODS) - 1
+
+
 def test_cells_that_cannot_be_scored_say_so(world: World) -> None:
     words = ["score", "--all", "--protocol", PROTOCOL, "--method", "toy_one"]
     done = world.neuco(*words, "--task", "toy_unpinned", "--task", "toy_bare_task", "--task", "toy_a")
