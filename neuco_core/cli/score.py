@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing, contextmanager, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import click
 
@@ -18,6 +18,7 @@ from neuco_core.boards.published import list_published
 from neuco_core.cli.data import confirm, show_reports
 from neuco_core.cli.options import (
     Choice,
+    GroupedCommand,
     batch_option,
     choose,
     engine_option,
@@ -145,7 +146,18 @@ class ScoreRequest:
         return preview
 
 
-@click.command()
+class Score(GroupedCommand):
+    groups: ClassVar = {
+        "What to score": "methods files everything params name strict",
+        "On which tasks": "tasks suite kind tags dataset limit",
+        "How to score": "protocol k epochs lr seed",
+        "What to run": "dry_run retry fresh save yes",
+        "On which machine": "engine jobs threads batch_size time_limit embed_time_limit memory_limit",
+        "What to print": "form as_json out",
+    }
+
+
+@click.command(cls=Score)
 @click.option(
     "--method",
     "methods",
@@ -179,13 +191,13 @@ class ScoreRequest:
 @run_options
 @answer_options
 def score(strays: tuple[str, ...], form: str | None, as_json: bool, out: Path | None, **options: Any) -> None:
-    """Score methods or files on tasks; without conditions, on every task, each as its dataset says.
+    """Score methods (--method, --all) or files of embeddings (--embeddings) on tasks.
 
-    What is on record and has not changed since is served from the registry; the rest is run, and each record is saved
-    when it is made, so that a run that was stopped goes on where it was. A file is scored on the tasks whose ids it
-    holds, and not recorded unless you say --save. A method with other parameters (--param) would be another method, so
-    that is never recorded. The exit code is 1 if a score failed, if a task given by its id has
-    no score, or if nothing was scored.
+    Without --task, --suite or another condition on every task, each under its dataset's protocol. Scores on record
+    whose inputs have not changed come from the registry; the others are run, and each is saved at once, so a run that
+    was stopped goes on where it was. A file is scored on the tasks whose ids it holds, and recorded with --save only; a
+    method with other parameters (--param) is never recorded. The exit code is 1 if a score failed, if a task given by
+    its id has no score, or if nothing was scored.
     """
     if strays:
         hint = "Write `neuco score --method ID --task ID`, or --embeddings FILE"

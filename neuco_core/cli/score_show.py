@@ -84,12 +84,13 @@ def outcomes(plan: Plan, made: Iterable[Record], registry: Path) -> list[Planned
 
 
 def baseline_check(task: Task, record: Record) -> dict[str, Any] | None:
-    """The task's expected score, if it is of the record's protocol; whether it is met is said of its method alone."""
+    """The task's expected score; whether it is met is said of its own method under its own protocol alone."""
     expected = task.baseline
-    if expected is None or expected.protocol != record.protocol:
+    if expected is None:
         return None
     met = None
-    if expected.method == record.method and record.mean is not None and math.isfinite(record.mean):
+    same = (expected.method, expected.protocol) == (record.method, record.protocol)
+    if same and record.mean is not None and math.isfinite(record.mean):
         met = abs(record.mean - expected.score) <= expected.tolerance
     return {
         "method": expected.method,
@@ -270,7 +271,8 @@ def _show_scores(scored: Sequence[tuple[PlannedOutcome, Record]], *, several_met
         used, labels = record.samples.get("used", 0), record.samples.get("labels", 0)
         baseline, check = "–", baseline_check(outcome.cell.task, record)
         if check:
-            met = {True: " met", False: " NOT MET", None: f" ({check['method']})"}[check["met"]]
+            other = "" if check["protocol"] == record.protocol else "*"
+            met = {True: " met", False: " NOT MET", None: f" ({check['method']}{other})"}[check["met"]]
             baseline = f"{check['score']:.4f} ± {check['tolerance']:.4f}{met}"
         row = {
             "method": outcome.cell.method.label,
@@ -329,6 +331,10 @@ def _remarks(scored: Sequence[tuple[PlannedOutcome, Record]]) -> Iterator[str]:
         if len(values) > 1:
             under = f" under {protocol}" if several else ""
             yield f"mean Q of {method}: {sum(values) / len(values):.2f} over {counted(len(values), 'task')}{under}"
+    expected = {o.cell.task.baseline for o, r in scored if o.cell.task.baseline}
+    published = [b for b in expected if b.protocol not in {protocol for _, protocol in scores}]
+    for protocol, source in sorted({(b.protocol, b.source) for b in published}):
+        yield f"baselines with * are under {protocol}{f' ({source})' if source else ''}, not run here"
     # Test parts that have no score, or an odd one, are mostly the same for all methods.
     odd = [f"{r.key[1]}: {remark}" for _, r in scored for remark in odd_splits(r.splits, len(r.per_split))]
     yield from dict.fromkeys(odd)

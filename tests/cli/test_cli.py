@@ -39,6 +39,8 @@ def test_every_command_has_help_and_the_help_has_a_short_line_for_each() -> None
     text = neuco("--help").out
     assert max(len(line) for commands in GROUPS.values() for _, line in commands.values()) <= 50
     assert len(text.splitlines()) <= 48, "one screen"
+    groups = [line for line in neuco("score", "--help").out.splitlines() if line.endswith(":")]
+    assert groups[:2] == ["What to score:", "On which tasks:"]
     for name in COMMANDS:
         assert f"\n  {name} " in text
         assert neuco_here(name, "--help").out.startswith(f"Usage: neuco {name}")

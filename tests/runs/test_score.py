@@ -143,7 +143,7 @@ def test_a_second_call_is_served_from_records_and_says_so(tmp_path: Path, monkey
     assert ": 3 splits, seed 42" in first.out
     assert "1 of 1 scored now, records in " in first.out
     assert "1 cached" in second.out
-    assert "no change found since; --fresh runs them again" in second.out
+    assert "1 score from cache (`--fresh` to re-run)" in second.out
     assert first.out.splitlines()[2] == second.out.splitlines()[2], "the same row"
     record = tmp_path / "records" / "random.jsonl"
     before = record.read_bytes()
@@ -221,7 +221,9 @@ def test_the_baseline_is_judged_only_for_its_own_method_and_protocol(parity_task
     assert cell["baseline"]["met"] is None
     assert "0.5000 ± 0.0100 (parity_mean)" in neuco(*words).out
     (cell,) = neuco(*words, *FAST, "--json").json["cells"]
-    assert cell["baseline"] is None, "the score of another protocol is no yardstick"
+    assert cell["baseline"]["met"] is None, "the score of another protocol is no yardstick"
+    assert "(parity_mean*)" in neuco(*words, *FAST).out
+    assert "baselines with * are under neuco-2025, not run here" in neuco(*words, *FAST).out
 
 
 @pytest.mark.parametrize(("mean", "met"), [(0.505, True), (0.52, False), (None, None)])
