@@ -76,7 +76,9 @@ def team(folder: Path, name: str, title: str | None, host: bool, new_token: bool
     """Add the team NAME and print its token, which is stored nowhere: only its hash is."""
     if new_token == (title is not None) or (new_token and host):
         raise click.UsageError("A new team needs --title; one that is there takes --new-token, and nothing else.")
-    click.echo(renew_token(folder, name) if title is None else add_team(folder, name, title, host=host))
+    token = renew_token(folder, name) if title is None else add_team(folder, name, title, host=host)
+    click.echo(f"Token of {name}, shown once:", err=True)
+    click.echo(token)
 
 
 @challenge.command()

@@ -17,7 +17,7 @@ import pytest
 
 import neuco_core
 from neuco_core import list_tasks
-from neuco_core.cli import COMMANDS, data
+from neuco_core.cli import data
 from neuco_core.encode.run import encode_dataset
 from neuco_core.encoders import SEASON_MODES
 from neuco_core.errors import EXIT_CODES
@@ -28,6 +28,7 @@ from tests import console
 from tests.ci.going_live import copy_project
 from tests.ci.helpers import WHO, git
 from tests.ci.test_workflows import NAMES, load
+from tests.command import neuco
 from tests.cubes import pictures
 from tests.fetch.helpers import own_settings
 from tests.fetch.http_server import FileServer
@@ -240,8 +241,14 @@ def test_the_readme_is_short(readme: str) -> None:
     assert len(readme.split()) <= 850
 
 
-def test_the_commands_of_the_readme_exist(readme: str) -> None:
-    commands = re.findall(r"^neuco (.+?)(?: #.*)?$", readme, re.MULTILINE)
-    assert len(commands) > 5
-    for command in commands:
-        assert shlex.split(command)[0] in COMMANDS, command
+def test_the_commands_of_the_readme_run(readme: str, tmp_path: Path, committed_registry: Path) -> None:
+    """Those of the included dataset; test_real_path and test_contributing walk the other two paths."""
+    commands = [shlex.split(line) for line in re.findall(r"^neuco (.+?)(?: +#.*)?$", readme, re.MULTILINE)]
+    included = [words for words in commands if "olinda" in words]
+    assert (len(included), [words[0] for words in commands if words not in included]) == (
+        4,
+        ["data", "score", "new", "check"],
+    )
+    for words in included:
+        done = neuco(*words, cwd=tmp_path, env={"NEUCO_REGISTRY": str(committed_registry)})
+        assert done.code == 0, f"{words}: {done.err}"
