@@ -100,9 +100,12 @@ def exact(label: str) -> str:
 class Remote(Checked):
     """A file somewhere, and the sha256 that says which file it is.
 
-    ``sha256=None`` means that nobody has verified it yet ("unpinned"): it can be listed, not loaded.
-    Schemes: ``https://``, ``http://``, ``hf://datasets/owner/name@revision/path``, ``s3://bucket/key``
-    (with ``?versionId=…``), ``file:///path``, and ``pkg://package/path`` for a file inside a Python package.
+    Attributes:
+        url: ``https://``, ``http://``, ``hf://datasets/owner/name@revision/path``, ``s3://bucket/key`` (with
+            ``?versionId=…``), ``file:///path``, or ``pkg://package/path`` for a file inside a Python package.
+        sha256: None means that nobody has verified it yet ("unpinned"): it can be listed, not loaded.
+        size: in bytes; no more is ever downloaded.
+        mirrors: further addresses of the same bytes.
     """
 
     url: Text
@@ -171,12 +174,16 @@ class Baseline(Checked):
 
 @dataclass(frozen=True, kw_only=True)
 class Dataset(Content):
-    """A set of samples with their inputs. ``bands`` are named ``modality/BAND``; ``cubes`` opens the inputs.
+    """A set of samples with their images.
 
-    ``protocol`` is how its tasks are scored unless a suite or a reader says otherwise (``neuco-2025`` if empty): the
-    one by which their baselines were measured. ``related`` names datasets that may share samples with it: a method
-    that was trained on one of them is marked on boards, as one that was trained on the dataset itself.
-    ``archives`` are the files that ``cubes`` reads, so that continuous integration can fetch and verify them.
+    Attributes:
+        bands: named ``modality/BAND``.
+        seasons: the names of the images of a sample.
+        cubes: opens the images; called when they are read.
+        archives: the files that ``cubes`` reads, so that continuous integration can fetch and verify them.
+        synthetic: whether the images are made up.
+        protocol: how its tasks are scored unless a suite or a reader says otherwise; ``neuco-2025`` if empty.
+        related: datasets that may share samples with it; boards mark methods that were trained on one of them.
     """
 
     bands: Names = ()
@@ -223,9 +230,20 @@ class Dataset(Content):
 class Task(Content):
     """Labels for samples of a dataset, and how a prediction of them is scored.
 
-    A ``multilabel`` task has a column of 0 and 1 for each label. ``splitter`` takes the place of ``shuffle`` in every
-    protocol: ``group`` keeps the samples of a group (``group_column``) together; ``fixed``, which a ``split_column``
-    implies, is the one split that the words ``train`` and ``test`` in that column say.
+    Attributes:
+        dataset: the id of the dataset.
+        kind: ``regression``, ``classification`` or ``multilabel`` (a column of 0 and 1 for each label).
+        source: the file of labels.
+        metric: the id of a metric; by default ``r2``, ``f1`` or ``average_precision``.
+        unit: of the labels of a regression.
+        columns: the columns that hold the labels.
+        group_column: the column with the group of each sample.
+        split_column: the column with the words ``train`` and ``test``, which are the one split.
+        splitter: what takes the place of ``shuffle`` in every protocol: ``group`` keeps the samples of a group
+            together; ``fixed`` follows from a ``split_column``.
+        loader: reads a source that is no CSV file: a function of its path that returns columns.
+        baseline: the score that a known method should reach.
+        control: whether no method should do well on it; it is never ranked.
     """
 
     dataset: Id
@@ -261,22 +279,28 @@ class Task(Content):
 
 @dataclass(frozen=True, kw_only=True)
 class Method(Content):
-    """Where embeddings come from: ``files`` by dataset id, or an ``encoder`` that is run on cubes.
+    """Where embeddings come from: ``files`` or an ``encoder``.
 
-    ``encoder`` is called with ``params`` and gives an object with ``encode(batch)`` and, if it learns, ``fit(cubes)``.
-    ``bands`` and ``seasons`` are what the encoder needs, and all that it is given (everything if empty); ``requires``
-    are packages, as ``pip`` knows them; ``weights`` are files that it is given as paths, each as the argument of its
-    name. ``uses_ids`` declares that its numbers depend on the names of samples, which those of any other method must
-    not. ``tolerance`` is how far batch size, order and repetition may move a value, as a part of the spread of the
-    embeddings: 0 is bit for bit, a network in batches needs about 1e-4.
-
-    ``machine_spread`` declares that it is trained when it is run, so that another processor, which rounds differently,
-    ends elsewhere: how far a mean score may then be from the recorded one.
-
-    The last four are facts for readers and change no score; what is not known stays ``None``, or empty.
-    ``pretraining`` names the data that it was trained on, by the id of a dataset here or by its usual name: ``()`` for
-    none, ``"self"`` for the samples that it encodes. ``n_parameters`` counts what was learned and is used;
-    ``confirmed`` says whether the model's author has confirmed this implementation.
+    Attributes:
+        files: files of embeddings by the id of their dataset.
+        encoder: called with ``params`` and ``weights``, it returns an object with ``encode(batch)`` and, if it learns,
+            ``fit(cubes)``.
+        params: the arguments of the encoder with their defaults.
+        bands: what the encoder needs, and all that it is given; empty means every band.
+        seasons: the same for seasons.
+        requires: packages, as ``pip`` knows them.
+        weights: files whose paths the encoder is given, each as the argument of its name.
+        dim: how many numbers a row has.
+        baseline: whether it is there to be beaten.
+        uses_ids: whether its numbers depend on the names of samples, which those of any other method must not.
+        machine_spread: for a method that trains on the fly, how far a mean score may differ on another processor.
+        tolerance: how far batch size, order and repetition may move a value, as a part of the spread of the
+            embeddings: 0 is bit for bit, a network in batches needs about 1e-4.
+        pretraining: the data that it was trained on, by the id of a dataset or its usual name; ``()`` for none,
+            ``"self"`` for the samples that it encodes, None if not known. This and what follows changes no score.
+        n_parameters: how many learned numbers are used.
+        preprocessing: what happens to an image first.
+        confirmed: whether the model's author has confirmed this implementation.
     """
 
     files: Files = field(default_factory=dict)

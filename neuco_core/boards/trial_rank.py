@@ -74,11 +74,17 @@ def rank_on(
 ) -> Standing:
     """Score files of embeddings on a suite's tasks, by its protocol, and rank them in the pool of its board.
 
-    A published board that names its protocol is ranked on in the same way, beside the scores as they were printed.
+    Args:
+        suite: a suite, its id, or the id of a published board that names its protocol.
+        *files: files of embeddings.
+        options: options of the board's kind.
+        only: patterns of method ids; the pool is the files and the methods that match one.
+        registry: the registry to read; it is never written.
+        on_record: called with each score.
+        name: what to call a single file.
 
-    ``options`` are those of the board's kind; with ``only``, the pool is the files and the methods that match one of
-    the patterns. ``on_record`` is called with each score; ``name`` is what to call a single file. The registry is read
-    and never written.
+    Returns:
+        The board with the files in it, and the place of each.
     """
     registry = registry or registry_dir()
     catalog = Catalog(registry=registry)

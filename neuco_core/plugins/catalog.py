@@ -259,17 +259,38 @@ def name_of(noun: str, label: str) -> str:
 
 
 def load_task(task_id: str) -> Task:
-    """The task with this id; imports only the plugins that may hold it."""
+    """Load a task; imports only the plugins that may hold it.
+
+    Args:
+        task_id: its id, such as ``olinda_sea_level`` for the newest version or ``olinda_sea_level@1`` for that one.
+
+    Raises:
+        UnknownIdError: nothing is registered under that id; the message names similar ones.
+    """
     return catalog().load(Task, task_id)
 
 
 def load_method(method_id: str) -> Method:
-    """The method with this id; imports only the plugins that may hold it."""
+    """Load a method; imports only the plugins that may hold it.
+
+    Args:
+        method_id: its id, such as ``mosaiks`` for the newest version or ``mosaiks@1`` for that one.
+
+    Raises:
+        UnknownIdError: nothing is registered under that id; the message names similar ones.
+    """
     return catalog().load(Method, method_id)
 
 
 def load_dataset(dataset_id: str) -> Dataset:
-    """The dataset with this id; imports only the plugins that may hold it."""
+    """Load a dataset; imports only the plugins that may hold it.
+
+    Args:
+        dataset_id: its id, such as ``olinda`` for the newest version or ``olinda@1`` for that one.
+
+    Raises:
+        UnknownIdError: nothing is registered under that id; the message names similar ones.
+    """
     return catalog().load(Dataset, dataset_id)
 
 
@@ -333,7 +354,14 @@ def check_variant(protocol: Protocol) -> None:
 
 
 def load_suite(suite_id: str) -> Suite:
-    """The suite with this id."""
+    """Load a suite.
+
+    Args:
+        suite_id: its id, or ``all-DATASET`` for all tasks of a dataset.
+
+    Raises:
+        UnknownIdError: there is no such suite; the message names similar ones.
+    """
     return catalog().suite(suite_id)
 
 
@@ -344,12 +372,25 @@ def list_tasks(
     dataset: str | None = None,
     suite: str | None = None,
 ) -> list[Task]:
-    """Tasks by id or pattern (any of them), kind, tag (all of them), dataset and suite; all must hold."""
+    """List tasks for which all conditions hold.
+
+    Args:
+        *ids: ids or patterns such as ``mini_*``; a task must match one of them.
+        kind: ``regression``, ``classification`` or ``multilabel``.
+        tag: a tag or several; a task must have all of them.
+        dataset: the id of a dataset.
+        suite: the id of a suite.
+    """
     return catalog().tasks(*ids, kind=kind, tag=tag, dataset=dataset, suite=suite)
 
 
 def list_methods(*ids: str, tag: str | Iterable[str] = ()) -> list[Method]:
-    """Methods by id or pattern (any of them) and tag (all of them)."""
+    """List methods for which all conditions hold.
+
+    Args:
+        *ids: ids or patterns such as ``mosaiks*``; a method must match one of them.
+        tag: a tag or several; a method must have all of them.
+    """
     return catalog().select(Method, ids, tag)
 
 

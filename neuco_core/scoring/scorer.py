@@ -106,14 +106,23 @@ def score(
     allow_constant: bool = False,
     train_share: float = 1.0,
 ) -> Score:
-    """How well the labels can be read from the embeddings under a protocol.
+    """How well the labels can be read from the embeddings under a protocol; ``evaluate`` takes more kinds of input.
 
-    A task may be given instead of its labels; its metric and protocol are then used unless others are named. Labels
-    alone are scored under ``neuco-2025``. ``evaluate`` takes more: ids, arrays, files, suites. ``stream`` has the words
-    of torch's generator (default: those that the protocol's seed starts), ``standardize_ids`` are the ids over which
-    the mean and std are taken (default: all that have an embedding); both are for reproducing a run over several tasks.
-    Labels that are all the same are an error unless ``allow_constant``. ``train_share`` is how much of each training
-    part is learned from; test parts stay as they are.
+    Args:
+        embeddings: one row of numbers per id.
+        labels: labels, or a task, whose metric and protocol are used unless others are named.
+        protocol: a protocol or its name; labels alone are scored under ``neuco-2025``.
+        metric: a metric or its id.
+        stream: the words of torch's generator, to reproduce a run over several tasks.
+        standardize_ids: the ids over which mean and std are taken (all embedded ones), for the same purpose.
+        threads: how many splits are trained side by side; changes no number.
+        progress: called with the number of splits that are done, and of all.
+        keep_models: whether the score keeps the trained probes.
+        allow_constant: whether labels that are all the same are scored instead of refused.
+        train_share: how much of each training part is learned from; test parts stay as they are.
+
+    Returns:
+        The score of each split, their summary, and further metrics.
     """
     hint = "neuco_core.evaluate(what, on) takes ids, arrays, tables, files, lists and suites"
     for name, value, kinds in (  # the usual slips: an array, an id, a path

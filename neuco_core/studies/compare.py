@@ -131,11 +131,24 @@ def compare(
     progress: bool | Progress | None = None,
     **changes: Any,
 ) -> Differences:
-    """Is A better than B on these tasks, or is it the luck of the splits? Both are what ``evaluate`` takes, and so
-    are ``on``, ``protocol``, ``progress`` and the changes of the protocol.
+    """Is A better than B on these tasks, or is it the luck of the splits?
 
     Both are scored on the same splits of the samples that both have. The test is Nadeau and Bengio's corrected
     resampled t-test; its p-values are corrected for testing several tasks (Holm).
+
+    Args:
+        a: what ``evaluate`` takes: a method, a file, an array, a function.
+        b: the other one.
+        on: a task, a suite, a dataset, the id of one, or a list of these.
+        protocol: how to score; by default as the suite or the dataset says.
+        names: what to call both.
+        confidence: of the intervals, and of a winner.
+        threads: how many splits are trained side by side.
+        progress: as in ``evaluate``.
+        **changes: fields of the protocol to change, such as ``k=5``.
+
+    Returns:
+        The difference on each task, with its interval and p-value.
     """
     if not 0 < confidence < 1:
         raise UsageError("bad confidence", expected="a number between 0 and 1", got=confidence)

@@ -182,16 +182,21 @@ def evaluate(
 ) -> Results | list[Results]:
     """Score embeddings, or what makes them, on one or many tasks.
 
-    ``what`` is a method or its id, a path, ``Embeddings``, a pair (ids, array), an array with ``ids=``, a DataFrame
-    with an ``id`` column or index, a mapping of ids to vectors, or a function that makes a row of numbers of each
-    sample of a ``CubeBatch``. ``on`` is a task, a suite, a dataset, the id of one, or a list of these. Without a
-    ``protocol`` tasks are scored as their suite or their dataset says; further arguments change it (``k=5``). A task
-    that cannot be scored is left out with the reason, unless it is the only one: then the error is raised.
+    Args:
+        what: a method or its id, a path, ``Embeddings``, a pair (ids, array), an array with ``ids=``, a DataFrame with
+            an ``id`` column or index, a mapping of ids to vectors, a function that returns one row of numbers for each
+            sample of a ``CubeBatch``, or a list of these.
+        on: a task, a suite, a dataset, the id of one, or a list of these.
+        protocol: how to score; by default as the suite or the dataset says.
+        ids: the ids of the rows of an array.
+        name: what to call the source in results.
+        threads: how many splits are trained side by side.
+        progress: False for silence, or a function of a share and a name; by default a bar, or a line a minute.
+        **changes: fields of the protocol to change, such as ``k=5``.
 
-    Of a list of methods, paths or the like there is a list of results, in which one that fails has no scores.
-
-    ``progress`` is a function of a share and a name, or False for silence; else there is a bar on terminals and in
-    notebooks, and a line a minute elsewhere.
+    Returns:
+        ``Results``, or a list of them if ``what`` is a list. A task that cannot be scored is left out with the reason,
+        unless it is the only one: then the error is raised. In a list, a source that fails has no scores.
     """
     tasks = as_tasks(on, protocol, changes)
     several = isinstance(what, list) and ids is None

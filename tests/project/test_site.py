@@ -12,10 +12,13 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 import yaml
+from click import Context
 from markdown import Markdown
 from mkdocs.exceptions import PluginError
 
+import neuco_core
 from ci.docs import BOARDS, Links, Plain, moved, on_files, places, spaced
+from neuco_core.cli import cli
 from tests.command import python
 from tests.site.conftest import reading
 
@@ -69,6 +72,13 @@ def test_every_link_leads_to_a_page_and_to_a_name_on_it(site: Path, pages: dict[
             continue  # the boards are put beside it
         assert target.is_file(), f"{path}: {parts.geturl()}"
         assert not parts.fragment or unquote(parts.fragment) in pages[target].names, f"{path}: {parts.geturl()}"
+
+
+def test_every_public_name_and_every_command_has_its_entry(site: Path, pages: dict[Path, Page]) -> None:
+    names = {name.removeprefix("neuco_core.") for name in pages[site / "ref/api.html"].names}
+    assert set(neuco_core.__all__) <= names
+    shown = re.findall(r"<h3 id=[^>]*>([\w-]+)<", (site / "ref/cli.html").read_text(encoding="utf-8"))
+    assert shown == sorted(cli.list_commands(Context(cli)))
 
 
 def test_nothing_is_loaded_from_elsewhere(pages: dict[Path, Page]) -> None:
