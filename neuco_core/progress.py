@@ -24,16 +24,14 @@ def show_progress(progress: bool | Progress | None = None, *, lines: bool = True
     """
     if callable(progress):
         yield progress
-    elif progress is not False and (sys.stderr.isatty() or _in_notebook()):
+        return
+    # In a notebook rich needs ipywidgets for a bar that moves.
+    notebook = "ipykernel" in sys.modules and importlib.util.find_spec("ipywidgets") is not None
+    if progress is not False and (sys.stderr.isatty() or notebook):
         with _bar() as tell:
             yield tell
     else:
         yield ProgressLines() if lines and progress is not False else None
-
-
-def _in_notebook() -> bool:
-    """Whether this is a notebook that can show a bar; rich needs ipywidgets for one that moves."""
-    return "ipykernel" in sys.modules and importlib.util.find_spec("ipywidgets") is not None
 
 
 @contextmanager

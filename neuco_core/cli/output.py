@@ -9,7 +9,7 @@ import sys
 import textwrap
 from collections.abc import Callable, Collection, Sequence
 from contextlib import redirect_stdout
-from typing import Any, TextIO, TypeVar
+from typing import Any, TypeVar
 
 import click
 from rich.cells import cell_len
@@ -93,21 +93,19 @@ def warn(message: str) -> None:
 class OwnStream(io.TextIOWrapper):
     """A copy of one of the process's streams, which no process inherits that a plugin may start."""
 
-    def __init__(self, old: TextIO, number: int) -> None:
-        file = os.fdopen(os.dup(number), "wb")
-        super().__init__(file, old.encoding, old.errors, line_buffering=old.isatty() or number == 2)
-
     def close(self) -> None:
         """Nothing: a plugin may close what it takes for its own, and the answer or the error is still to come."""
 
 
 def keep_stdout() -> None:
     """Keep the process's stdout for Python's ``sys.stdout``; what writes past it, e.g. a C library, gets stderr."""
-    old = sys.__stdout__
-    if old is None or sys.__stderr__ is None or (sys.stdout, sys.stderr) != (old, sys.__stderr__):
+    out, err = sys.__stdout__, sys.__stderr__
+    if out is None or err is None or (sys.stdout, sys.stderr) != (out, err):
         return  # closed, or not the process's own
-    old.flush()
-    sys.stdout, sys.stderr = OwnStream(old, 1), OwnStream(sys.__stderr__, 2)
+    out.flush()
+    copies = os.fdopen(os.dup(1), "wb"), os.fdopen(os.dup(2), "wb")
+    sys.stdout = OwnStream(copies[0], out.encoding, out.errors, line_buffering=out.isatty())
+    sys.stderr = OwnStream(copies[1], err.encoding, err.errors, line_buffering=True)
     os.dup2(2, 1)
 
 

@@ -15,7 +15,6 @@ from typing import Any, ClassVar
 import click
 
 from neuco_core.boards.published import list_published
-from neuco_core.cli.data import confirm, show_reports
 from neuco_core.cli.options import (
     Choice,
     GroupedCommand,
@@ -172,7 +171,7 @@ class Score(GroupedCommand):
     "files",
     multiple=True,
     type=click.Path(path_type=Path),
-    callback=lambda ctx, param, names: tuple(find_files(names)),
+    callback=lambda ctx, param, names: tuple(find_files(names)) if names else (),
     help="A CSV, Parquet, NPZ or NPY file, a pattern or a folder of them, or one of TerraTorch's; repeatable.",
 )
 @click.option("--all", "everything", is_flag=True, help="Every method.")
@@ -273,6 +272,8 @@ def _score(request: ScoreRequest, choice: Choice, preview: Preview | None, form:
 
 def _offer_labels(request: ScoreRequest, choice: Choice) -> None:
     """Let the user download and confirm labels that have no published checksum, where they are what is missing."""
+    from neuco_core.cli.data import confirm, show_reports  # all that fetches and packages data: only where it is asked
+
     if switched_on("NEUCO_OFFLINE") or not (choice.suite or choice.same_dataset):  # nobody is asked about all there is
         return
     datasets = {name for method in list_methods(*request.methods) for name in method.files} if request.methods else ()

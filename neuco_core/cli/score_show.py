@@ -198,7 +198,8 @@ class Answer:
             echo_data(self.text(form.form))
             return
         self._show()  # not the text of it: a terminal has its own width
-        form.write(self.text(form.form))
+        if form.out is not None:  # else its text would be made for nobody
+            form.write(self.text(form.form))
 
     def text(self, form: str) -> str:
         if form == "json":

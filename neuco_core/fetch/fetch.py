@@ -226,33 +226,30 @@ def pins_file() -> Path:
     return shipped_pins()
 
 
-def find_pin(remote: Remote) -> Pin | None:
-    """The hash that a remote must have: the declared one, else the pinned one, else None."""
-    return find_pins([remote])[0]
+def find_pin(remote: Remote, files: Sequence[Mapping[str, Pin]] = ()) -> Pin | None:
+    """The hash that a remote must have: the declared one, else the pinned one, else None.
+
+    ``files`` are the pins of the registry and of the user; they are read unless they are given.
+    """
+    if remote.sha256 is not None:
+        return Pin(remote.sha256, remote.size)
+    shipped, user = (pins.get(remote.url) for pins in files or (read_pins(shipped_pins()), read_pins(user_pins())))
+    if shipped and user and shipped.sha256 != user.sha256:
+        raise DataError(
+            f"two pins disagree about {remote.url}",
+            where=user.source,
+            expected=f"sha256 {shipped.sha256} as in {shipped.source}",
+            got=user.sha256,
+            hint="Delete the entry that is wrong",
+        )
+    return shipped or user
 
 
 def find_pins(remotes: Sequence[Remote]) -> list[Pin | None]:
     """The pin of each remote; the files of pins are read once for all of them, if a remote declares no hash."""
-    by_registry: dict[str, Pin] = {}
-    by_user: dict[str, Pin] = {}
-    if any(remote.sha256 is None for remote in remotes):
-        by_registry, by_user = read_pins(shipped_pins()), read_pins(user_pins())
-    pins: list[Pin | None] = []
-    for remote in remotes:
-        if remote.sha256 is not None:
-            pins.append(Pin(remote.sha256, remote.size))
-            continue
-        shipped, user = by_registry.get(remote.url), by_user.get(remote.url)
-        if shipped and user and shipped.sha256 != user.sha256:
-            raise DataError(
-                f"two pins disagree about {remote.url}",
-                where=user.source,
-                expected=f"sha256 {shipped.sha256} as in {shipped.source}",
-                got=user.sha256,
-                hint="Delete the entry that is wrong",
-            )
-        pins.append(shipped or user)
-    return pins
+    unknown = any(remote.sha256 is None for remote in remotes)
+    files = (read_pins(shipped_pins()), read_pins(user_pins())) if unknown else ()
+    return [find_pin(remote, files) for remote in remotes]
 
 
 def require_pin(remote: Remote) -> Pin:

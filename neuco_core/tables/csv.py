@@ -116,14 +116,10 @@ def read_rows(path: Path, id_column: str = "id") -> Iterator[tuple[int, list[str
         raise DataError("the file is empty", where=path, expected="a header row with an id column")
 
 
-def check_columns(count: int, where: object, most: int = MAX_COLUMNS, what: str = "columns") -> None:
-    if count > most:
-        raise DataError(f"too many {what}", where=where, expected=f"at most {most}", got=count)
-
-
 def check_header(header: Sequence[str], path: Path, id_column: str = "id") -> list[str]:
     """The column names without the spaces around them; each once, and the ids' among them."""
-    check_columns(len(header), path)
+    if len(header) > MAX_COLUMNS:
+        raise DataError("too many columns", where=path, expected=f"at most {MAX_COLUMNS}", got=len(header))
     names = [name.strip() for name in header]
     if id_column not in names:
         hint = "Rename the column that holds the ids (`neuco new task` takes --id-column NAME)"

@@ -74,8 +74,8 @@ def value_columns(names: Sequence[str], where: object, dim: int | None, *, gaps:
     if "" in columns:
         where = f"{where}, column {list(names).index('') + 1}"
         raise DataError("a column has no name", where=where, hint="Write the file without its row index")
-    if dim is not None:
-        _csv.check_columns(len(columns), where, dim, "value columns")
+    if dim is not None and len(columns) > dim:
+        raise DataError("too many value columns", where=where, expected=f"at most {dim}", got=len(columns))
     return columns
 
 

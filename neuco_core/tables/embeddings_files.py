@@ -189,8 +189,8 @@ def _from_arrays(
     if ids.dtype.kind not in "UO" or ids.ndim != 1:
         expected, got = "a one-dimensional array of text", f"{ids.dtype}, shape {ids.shape}"
         raise DataError("ids are not strings", where=path, expected=expected, got=got)
-    if dim is not None and values.ndim == 2:
-        _csv.check_columns(values.shape[1], path, dim, "value columns")
+    if dim is not None and values.ndim == 2 and values.shape[1] > dim:
+        raise DataError("too many value columns", where=path, expected=f"at most {dim}", got=values.shape[1])
     values = to_float32(_numeric(values, path))
     missing = int(np.isnan(values).sum())
     if missing and strict:
