@@ -7,6 +7,7 @@ command, a name that is gone, numbers that changed on purpose.
 from __future__ import annotations
 
 import json
+import shutil
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -19,8 +20,10 @@ from neuco_core.boards.published import list_published
 from neuco_core.boards.store import stored_board
 from neuco_core.cli import cli
 from neuco_core.errors import EXIT_CODES
+from neuco_core.fetch.cache import hash_file
 from neuco_core.files import digest
 from neuco_core.records.store import read_all
+from tests.ci.helpers import git
 from tests.registry import copy_registry
 
 SNAPSHOT = Path(__file__).with_name("frozen.json")
@@ -68,6 +71,20 @@ def current(committed_registry: Path) -> dict[str, Any]:
 def test_nothing_frozen_has_changed(part: str, current: dict[str, Any]) -> None:
     frozen = json.loads(SNAPSHOT.read_text())
     assert current[part] == frozen[part]
+
+
+def test_a_clone_that_converts_line_ends_keeps_the_bytes_that_hashes_name(root: Path, tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    shutil.copytree(root / "neuco_tasks", source / "neuco_tasks", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(root / ".gitattributes", source)
+    git(source, "init", "--quiet")
+    git(source, "add", "--all")
+    git(source, "commit", "--quiet", "-m", "data")
+    git(tmp_path, "clone", "--quiet", "--config", "core.autocrlf=true", str(source), "clone")
+    files = [path for path in source.rglob("neuco_tasks/**/*") if path.is_file()]
+    assert len([path for path in files if path.suffix == ".csv"]) > 5
+    for path in files:
+        assert hash_file(path) == hash_file(tmp_path / "clone" / path.relative_to(source)), path
 
 
 if __name__ == "__main__":
