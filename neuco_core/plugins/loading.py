@@ -132,10 +132,10 @@ class Plugins:
             results = [self.load(holder) for holder in dict.fromkeys(holders) if noun in holder.nouns]
             # In any spelling: of two that differ only in - and _, neither may be taken.
             registered = [pair for item in results if isinstance(item, Plugin) for pair in item.specs]
-            specs = [spec for kind, spec in registered if (kind, alike(spec.id)) == asked]
+            specs, taken = ours_first(noun, [spec for kind, spec in registered if (kind, alike(spec.id)) == asked])
             if len(specs) > 1 and (error := dispute(noun, specs)) is not None:
                 raise error
-            self._answers[asked] = specs, [item for item in results if isinstance(item, BrokenPlugin)]
+            self._answers[asked] = specs, [*(item for item in results if isinstance(item, BrokenPlugin)), *taken]
         return self._answers[asked]
 
     def collect(self, noun: str) -> tuple[dict[str, Spec], list[BrokenPlugin]]:
@@ -149,7 +149,9 @@ class Plugins:
             if kind == noun:
                 by_id.setdefault(alike(spec.id), []).append(spec)
         newest = []
-        for specs in by_id.values():
+        for all_specs in by_id.values():
+            specs, taken = ours_first(noun, all_specs)
+            broken += taken
             if len(specs) > 1 and (error := dispute(noun, specs)) is not None:
                 broken.append(BrokenPlugin(specs[0].id, str(error.where), "duplicate", str(error)))
             else:
@@ -161,6 +163,16 @@ class Plugins:
         results = [self.load(candidate) for candidate in self.candidates if noun is None or noun in candidate.nouns]
         broken = [*self._unusable, *(item for item in results if isinstance(item, BrokenPlugin))]
         return [item for item in results if isinstance(item, Plugin)], broken
+
+
+def ours_first(noun: str, specs: list[Spec]) -> tuple[list[Spec], list[BrokenPlugin]]:
+    """The specs of an id without those of others, if neuco has it itself: protocols and records name it."""
+    ours = [spec for spec in specs if spec.origin and spec.origin.plugin in BUILTIN]
+    if len(ours) in (0, len(specs)):
+        return specs, []
+    text = f"{noun} {ours[0].id!r} comes with neuco, whose own is used: choose another id"
+    others = [spec.origin for spec in specs if spec.origin and spec.origin.plugin not in BUILTIN]
+    return ours, [BrokenPlugin(origin.plugin, str(origin), "duplicate", text) for origin in others]
 
 
 def dispute(noun: str, specs: Sequence[Spec]) -> DuplicateIdError | None:

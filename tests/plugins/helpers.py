@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import sys
 import textwrap
+from collections.abc import Iterable
 from pathlib import Path
 
 from neuco_core.plugins.catalog import Catalog
@@ -55,10 +56,10 @@ class Tree:
         for name, source in modules.items():
             (self.installed / f"{name}.py").write_text(textwrap.dedent(source))
 
-    def plugins(self) -> Plugins:
+    def plugins(self, builtin: Iterable[str] = ()) -> Plugins:
         distributions = importlib.metadata.distributions(path=[str(self.installed)])
         entries = [entry for distribution in distributions for entry in distribution.entry_points]
-        return Plugins((self.package,), (), importlib.metadata.EntryPoints(entries))
+        return Plugins((self.package,), builtin, importlib.metadata.EntryPoints(entries))
 
     def catalog(self) -> Catalog:
         return Catalog(self.plugins(), self.registry)

@@ -12,9 +12,10 @@ import pytest
 
 from neuco_core.env import switched_on
 from neuco_core.errors import DuplicateIdError, PluginError, UnknownIdError, UsageError
-from neuco_core.plugins.discovery import extended
+from neuco_core.plugins.catalog import Catalog
+from neuco_core.plugins.discovery import BUILTIN, extended
 from neuco_core.plugins.loading import Plugins
-from neuco_core.specs import Dataset, Method, Origin, Task
+from neuco_core.specs import Dataset, Engine, Method, Metric, Origin, Probe, Task
 from tests.plugins.helpers import ONE, Tree, only_problem
 
 
@@ -47,6 +48,38 @@ def test_an_unknown_id_is_a_typed_error_with_close_matches(tree: Tree) -> None:
         tree.catalog().load(Task, "biomas_mean")
     assert caught.value.close == ["biomass_mean"]
     assert caught.value.exit_code == 3
+
+
+def test_what_comes_with_neuco_keeps_its_id(tree: Tree) -> None:
+    """Else a package could end the scoring of everybody who has it installed."""
+    taken = """
+from neuco_core import hookimpl
+from neuco_core.specs import Engine, Metric, Probe
+
+@hookimpl
+def neuco_metrics():
+    yield Metric(id="f1", kinds=("classification",), function=print)
+    yield Metric(id="f1_mine", kinds=("classification",), function=print)
+
+@hookimpl
+def neuco_probes():
+    yield Probe(id="ridge", factory=print)
+
+@hookimpl
+def neuco_engines():
+    yield Engine(id="local", factory=print)
+"""
+    ids = {"metric": "f1", "probe": "ridge", "engine": "local"}
+    tree.install("acme", {f"neuco.{noun}s": {name: "acme"} for noun, name in ids.items()}, {"acme": taken})
+    catalog = Catalog(tree.plugins(builtin=BUILTIN))
+    for cls, name in ((Metric, "f1"), (Probe, "ridge"), (Engine, "local")):
+        assert catalog.load(cls, name).origin == Origin("neuco_core.builtin", "neuco_core.builtin")
+        assert catalog.all(cls)[name].origin == Origin("neuco_core.builtin", "neuco_core.builtin")
+    assert catalog.load(Metric, "f1_mine").origin.distribution == "acme"
+    problems = [problem for problem in catalog.problems() if problem.stage == "duplicate"]
+    assert [problem.error.partition(":")[0] for problem in problems] == [
+        f"{noun} {name!r} comes with neuco, whose own is used" for noun, name in ids.items()
+    ]
 
 
 def test_the_same_id_in_two_directories_is_an_error_that_names_both(tree: Tree) -> None:
