@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import inspect
 import os
 import sys
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -29,6 +32,7 @@ WHAT = (
 )
 ON = "a task, a suite or a dataset, the id of one, or a list of these"
 YOURS = "yours"
+RESTLESS = ("Dropout", "DropPath", "BatchNorm")  # in the names of layers that differ in training mode
 
 
 def as_source(what: Any, ids: Iterable[object] | None = None, name: str = "", *, quiet: bool = False) -> Source:
@@ -109,12 +113,36 @@ def _from_frame(frame: pandas.DataFrame) -> Embeddings:
 
 def _encoder(what: Any, name: str) -> Method:
     """A method made for one call; nothing of it is cached, since nobody knows when its code changes."""
-    torch = sys.modules.get("torch")
-    if torch is not None and isinstance(what, torch.nn.Module):
-        hint = "Call it inside a function of a batch, as docs/your-model.md does"
-        raise UsageError("a network does not know bands and seasons", expected="a function of a CubeBatch", hint=hint)
+    torch = sys.modules.get("torch")  # whoever has a network has loaded it
+    if torch is not None:
+        if isinstance(what, torch.nn.Module):
+            hint = "Call it inside a function of a batch, as docs/your-model.md does"
+            expected = "a function of a CubeBatch"
+            raise UsageError("a network does not know bands and seasons", expected=expected, hint=hint)
+        for network in {item for item in _held(what) if isinstance(item, torch.nn.Module)}:
+            _warn_of_training(network, name)
     encoder = what if hasattr(what, "encode") else SimpleNamespace(encode=what)
     return Method(id=method_id(Path(name)), title=name, encoder=what if isinstance(what, type) else lambda: encoder)
+
+
+def _held(what: Any) -> list[Any]:
+    """What a function or an encoder holds, as far as it can be seen: variables and attributes."""
+    function = inspect.unwrap(getattr(what, "encode", what))
+    owners = [what, function, getattr(function, "__self__", None)]
+    held = [*owners, *(value for owner in owners for value in getattr(owner, "__dict__", {}).values())]
+    with contextlib.suppress(TypeError, ValueError):  # not written in Python, or a variable that has no value yet
+        variables = inspect.getclosurevars(function)
+        held += [*variables.nonlocals.values(), *variables.globals.values()]
+    return held
+
+
+def _warn_of_training(network: Any, name: str) -> None:
+    """Dropout makes embeddings random, and batch normalisation lets them depend on their neighbours."""
+    kinds = [type(layer).__name__ for layer in network.modules() if layer.training]
+    restless = next((kind for kind in kinds if any(word in kind for word in RESTLESS)), "")
+    if restless:
+        what = f"the network of {name!r} is in training mode and has a layer {restless}"
+        warnings.warn(f"{what}: its embeddings depend on chance or on the batch. Call model.eval() first", stacklevel=5)
 
 
 def as_tasks(on: Any, protocol: Any, changes: Mapping[str, Any]) -> list[tuple[Task, Protocol]]:

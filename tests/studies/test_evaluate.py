@@ -18,6 +18,7 @@ from neuco_core import Embeddings, Results, evaluate, load_method, load_task
 from neuco_core.errors import DataError, NeucoError, ScoreError, UnknownIdError, UsageError
 from neuco_core.scoring.leaks import LeakWarning
 from neuco_core.scoring.scorer import score
+from neuco_core.studies.coerce import as_source
 from neuco_core.tables.embeddings import make_embeddings, write_embeddings
 
 TASK = "olinda_elevation_mean"
@@ -50,6 +51,30 @@ class Stubborn:
 
     def __array__(self, *options: object) -> np.ndarray:
         raise RuntimeError("no")
+
+
+@pytest.mark.parametrize("form", ["closure", "decorated", "bound method", "encoder"])
+def test_a_network_in_training_mode_is_named_with_the_cure(form: str) -> None:
+    import torch
+
+    network = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Dropout(0.5))
+
+    def encode(batch: Any) -> Any:
+        return network(torch.from_numpy(batch.values)).numpy()
+
+    class Holder:
+        def __init__(self) -> None:
+            self.network = network
+
+        def encode(self, batch: Any) -> Any:
+            return self.network(torch.from_numpy(batch.values)).numpy()
+
+    forms = {"closure": encode, "decorated": torch.inference_mode()(encode), "encoder": Holder()}
+    what = forms.get(form, Holder().encode)
+    with pytest.warns(UserWarning, match=r"training mode and has a layer Dropout: .* Call model\.eval\(\) first"):
+        as_source(what)
+    network.eval()
+    as_source(what)  # warnings are errors here
 
 
 def write(averaging: Embeddings, folder: Path, name: str) -> Path:
