@@ -146,13 +146,13 @@ def _from_lists(source: Path, id_column: str, options: LabelOptions) -> Labels:
     """Labels of which a sample has several in one cell, ``forest; water``: a column of 0 and 1 for each."""
     wanted = wanted_columns(options)
     table, lines = read_columns(source, wanted, id_column)
-    rows = [_labels_in(str(cell).strip()) for cell in table.pop(wanted[1])]
-    names = sorted({name for row in rows for name in row})
+    # An empty cell is a missing label, as everywhere; an empty list says that the sample has none of the labels.
+    rows = [None if _csv.is_empty(cell) else _labels_in(cell.strip()) for cell in table.pop(wanted[1])]
+    names = sorted({name for row in rows for name in row or ()})
     clash = [name for name in names if name in wanted or name in ("group", "split")]
     if clash:
         raise DataError(f"a label has the name of a column: {clash[0]!r}", where=source, hint="Rename the column")
-    # An empty cell is a missing label, as everywhere; a sample that has none of the labels needs columns of 0 and 1.
-    table |= {name: [str(int(name in row)) if row else "" for row in rows] for name in names}
+    table |= {name: ["" if row is None else str(int(name in row)) for row in rows] for name in names}
     options["columns"] = names
     return labels_from_table(table, "multilabel", where=source, rows=lines, **options)
 
@@ -196,7 +196,7 @@ def guess_kind(source: Path, columns: Sequence[str], id_column: str = "id") -> t
 
 def _check_names(source: Path, cells: Sequence[str], distinct: int) -> None:
     """Refuse words that may be lists of labels, or too many to be classes."""
-    example = next((cell for cell in cells if len(_labels_in(cell)) > 1), "")
+    example = next((cell for cell in cells if len(_labels_in(cell)) > 1 or BRACKETS.fullmatch(cell)), "")
     if example:
         raise _which(source, f"{example!r}", "multilabel (several labels a sample) or classification")
     if distinct > max(FEW, len(cells) // 2):

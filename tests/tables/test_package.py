@@ -74,6 +74,18 @@ def test_lists_of_labels_become_columns(labels: Path) -> None:
         package_labels(labels, task="cover")
     labels.write_bytes(b"id,label\na,\"['sea', 'town']\"\nb,['sea']\nc,['town']\n")
     assert package_labels(labels, kind="multilabel", task="listed").columns == ("sea", "town")
+
+
+def test_an_empty_list_is_a_row_of_zeros_and_an_empty_cell_a_missing_label(labels: Path) -> None:
+    labels.write_bytes(b"id,label\na,['sea']\nb,[]\nc,\nd,['town']\n")
+    with pytest.raises(UsageError, match=r"what kind of labels are these"):
+        package_labels(labels, task="listed")
+    made = package_labels(labels, kind="multilabel", task="listed")
+    assert made.path.read_bytes() == b"id,sea,town\na,1,0\nb,0,0\nd,0,1\n"
+    assert (made.rows, made.dropped) == (3, {"empty_label": 1})
+
+
+def test_a_label_is_no_column_of_the_table(labels: Path) -> None:
     labels.write_bytes(b"id,label\na,sea;id\nb,land\n")
     with pytest.raises(DataError, match="a label has the name of a column: 'id'"):
         package_labels(labels, kind="multilabel", task="cover")
