@@ -16,7 +16,8 @@ import msgspec
 
 from ci.changed import TREES
 from ci.plugin_sandbox import CODE, PINS, PluginData, PluginSandbox
-from ci.stub_tree import SPECS, declared_sources, read_rows, spec_of
+from ci.stub_tree import SPECS, read_json, read_rows, spec_of
+from neuco_core.contract.checks.plugin import declared_sources, require_light
 from neuco_core.errors import DataError, NeucoError
 from neuco_core.files import dump, read_limited
 from neuco_core.plugins.discovery import inside
@@ -44,6 +45,8 @@ def describe(boxes: PluginSandbox, plugin: PluginData) -> None:
     """Ask a plugin what it registers. The answer is checked: it may speak only for itself."""
     try:
         out = boxes.inside(plugin, "describe", "describe", plugin.touched.tree, plugin.touched.name)
+        if not plugin.kept:
+            require_light(read_json(out / "imports.json"))
         _declare(plugin, read_rows(out / "describe.json"))
     except Exception as error:  # what comes out of a sandbox may be broken in any way
         plugin.problem = str(error) if isinstance(error, NeucoError) else f"{type(error).__name__}: {error}"
@@ -67,7 +70,7 @@ def _declare(plugin: PluginData, rows: list[dict[str, Any]]) -> None:
         spec = spec_of(row)
         if not inside(spec.id, name):
             raise DataError(f"{spec.id!r} is outside the plugin {name!r}")
-        list(declared_sources(tree, name, spec))
+        declared_sources(tree, name, spec)
     plugin.declare(rows)
 
 

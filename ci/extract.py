@@ -20,29 +20,25 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
 import numpy as np
 
 from ci.inside import write_json
 from ci.plugin_sandbox import COPY, CUBES, SAMPLES, PluginData, PluginSandbox
-from ci.sandbox import OUT, TREE, Ran
-from ci.stub_tree import LARGEST, LARGEST_IDS, declared_sources, read_json
-from neuco_core.contract.contract import Status
+from ci.sandbox import OUT, TREE
+from ci.stub_tree import LARGEST_IDS, read_json
+from neuco_core.contract.checks.plugin import declared_sources, outcome_of_tests, pytest_command, read_report
 from neuco_core.contract.repeatability import disagreement, some_rows, with_noise
 from neuco_core.encode.requirements import check_bands
 from neuco_core.errors import DataError, UnpinnedError
 from neuco_core.fetch.fetch import fetch, find_pin
 from neuco_core.fetch.links import dataset_root
 from neuco_core.specs import Dataset, Method, Task
-from neuco_core.text import one_line
 
 MOST_IDS = 1_000_000  # samples of one dataset
 LARGEST_TABLE = 200_000_000  # bytes
 MOST_CELLS = 250_000_000  # of one array: 2 GB as doubles
 MOST_TABLE_CELLS = 20_000_000  # parsed, each takes up to a hundred bytes
-# Plugins of pytest that come with packages of neuco's: loading them takes four times as long as pytest itself.
-UNUSED = ("-p", "no:zarr", "-p", "no:hypothesispytest")
 BATCHES = (64, 5)  # a contributed encoder must give the same for both
 
 
@@ -237,41 +233,10 @@ def sorted_names(ids: Sequence[str]) -> list[str]:
     return [renamed[name] for name in ids]
 
 
-def outcome_of_tests(ran: Ran, out: Path) -> tuple[Status, str, str]:
-    """Status, words and cure."""
-    counts = dict.fromkeys(("tests", "failures", "errors", "skipped"), 0)
-    path = out / "tests.xml"
-    try:
-        if path.stat().st_size <= LARGEST:
-            suite = ElementTree.parse(path).getroot().find("testsuite")  # noqa: S314 - expat bounds the entities
-            counts = {name: int(suite.get(name, "0")) for name in counts}  # type: ignore[union-attr]
-    except (OSError, ElementTree.ParseError, AttributeError, ValueError):
-        pass
-    failed = counts["failures"] + counts["errors"]
-    passed = counts["tests"] - failed - counts["skipped"]
-    detail = f"{passed} passed, {failed} failed, {counts['skipped']} skipped"
-    if ran.ok and passed > 0 and not failed:
-        return "ok", detail, ""
-    if ran.status not in ("ok", "failed"):
-        return "failed", f"stopped at the limit of {ran.status}; {detail}", "Make the tests smaller"
-    if not counts["tests"]:
-        last = " ".join(ran.output.split())[-300:] or "nothing was printed"
-        return "failed", f"no tests were collected: {last}", "A test is a function named test_…"
-    lines = [line for line in ran.output.splitlines() if line.startswith(("FAILED", "ERROR", "E  "))]
-    return "failed", f"{detail}: {one_line(' | '.join(lines), 1500)}", "Run `python -m pytest` on the plugin's tests"
-
-
 def run_tests(boxes: PluginSandbox, plugin: PluginData) -> None:
-    """All tests of a plugin, also those beside ``test.py``.
-
-    The project's own pytest settings do not apply: the plugin may come from any project.
-    """
-    if not (plugin.folder / "test.py").is_file():
-        plugin.say("tests", "failed", "there is no test.py", "Write one; `neuco new` does")
-        return
-    paths = [path for name in ("test.py", "test_*.py") for path in plugin.folder.rglob(name) if path.is_file()]
-    files = sorted(f"{TREE}/{plugin.touched.folder}/{path.relative_to(plugin.folder)}" for path in paths)
-    options = ("-q", "-p", "no:cacheprovider", "--import-mode=importlib", "-c", "/dev/null", *UNUSED)
-    places = (f"--junitxml={OUT}/tests.xml", f"--rootdir={TREE}")
-    ran, out = boxes.run(plugin, "tests", "-m", "pytest", *options, *places, *files)
-    plugin.say("tests", *outcome_of_tests(ran, out))
+    """All tests of a plugin, also those beside ``test.py``; raises if one fails or none passes."""
+    command = pytest_command(plugin.folder, f"{TREE}/{plugin.touched.folder}", f"{OUT}/tests.xml")
+    ran, out = boxes.run(plugin, "tests", *command)
+    if ran.status not in ("ok", "failed"):
+        raise DataError(f"stopped at the limit of {ran.status}", hint="Make the tests smaller")
+    plugin.say("tests", "ok", outcome_of_tests(read_report(out / "tests.xml"), ran.output, ok=ran.ok))

@@ -43,11 +43,17 @@ def plugin(package: str, name: str) -> Plugin:
 
 
 def describe(out: Path, package: str, name: str) -> None:
-    """Write what the plugin registers, as JSON; of its functions the key of their code, of its cubes what they are."""
+    """Write what the plugin registers, as JSON; of its functions the key of their code, of its cubes what they are.
+
+    And which modules its import loads.
+    """
     from neuco_core.records.fingerprint import own_code
 
+    before = set(sys.modules)
+    specs = plugin(package, name).specs
+    write_json(out / "imports.json", sorted(set(sys.modules) - before))
     rows = []
-    for noun, spec in plugin(package, name).specs:
+    for noun, spec in specs:
         row: dict[str, Any] = {"noun": noun, "spec": to_json(spec)}
         if isinstance(spec, Method | Task):
             row["code"] = own_code(spec)

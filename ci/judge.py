@@ -29,12 +29,11 @@ from ci.rules import (
     compare_ids,
     general,
     removed,
-    unwritten,
 )
 from ci.sandbox import Limits
 from ci.score import Material, check_and_score, choose, only_datasets, report_cells
 from neuco_core.contract.contract import Finding, Status
-from neuco_core.errors import DataError
+from neuco_core.errors import NeucoError
 from neuco_core.fetch.transfer import TransientError
 from neuco_core.records.store import read_all
 
@@ -152,7 +151,6 @@ class Judge:
             if method.uses_ids:
                 detail = f"method {method.label!r} declares uses_ids=True: it is given the true names of samples"
                 plugin.say("uses-ids", "warning", detail, "Make sure that it needs them, and that they tell no label")
-        plugin.findings += unwritten(plugin)
         try:
             fetch_sources(plugin, [*plugin.tasks, *plugin.methods, *plugin.datasets])
             make_labels(self.boxes, plugin)
@@ -164,7 +162,7 @@ class Judge:
             plugin.say("data", "failed", plugin.problem, "Repair the plugin; `neuco check` shows the same here")
         try:
             run_tests(self.boxes, plugin)
-        except DataError as error:
+        except NeucoError as error:
             plugin.say("tests", "failed", str(error))
 
     def _score(self, commit: str, after: Sequence[PluginData], present: Sequence[PluginData]) -> list[str]:

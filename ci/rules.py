@@ -13,8 +13,8 @@ from ci.plugin_sandbox import PINS, PluginData
 from ci.report import WAITING
 from neuco_core.boards.cells import Cell
 from neuco_core.boards.published import Published
+from neuco_core.contract.checks.task import lacking_version
 from neuco_core.contract.contract import Finding, Status, run_check
-from neuco_core.contract.scaffold import CAVEATS
 from neuco_core.errors import NeucoError
 from neuco_core.fetch.fetch import Pin, fetch, is_local, read_pins
 from neuco_core.fetch.transfer import TransientError
@@ -138,16 +138,6 @@ def removed(
             yield Finding(WAITING, touched.name, "skipped", f"{detail} {order}")
 
 
-def unwritten(plugin: PluginData) -> Iterator[Finding]:
-    """Sentences of the card that `neuco new` wrote and nobody replaced: a card that says nothing is none."""
-    path = plugin.folder / "README.md"
-    text = path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
-    for asked in CAVEATS.values():
-        if asked in text:
-            cure = f"Write it into {plugin.touched.folder}/README.md, also if there is little to beware of"
-            yield Finding("card", plugin.touched.name, "failed", f"the card still asks: {asked}", cure)
-
-
 def check_suites(registry: Path, plugins: Sequence[PluginData]) -> Iterator[Finding]:
     """Suites of the pull request: each must be readable and name tasks that are there, in their version."""
     versions: dict[str, set[int]] = {}
@@ -159,14 +149,10 @@ def check_suites(registry: Path, plugins: Sequence[PluginData]) -> Iterator[Find
         except NeucoError as error:
             yield Finding("suites", path.stem, "failed", str(error), "Repair the file")
             continue
-        for task, version in suite.tasks.items():
-            if version not in versions.get(task, ()):
-                registered_versions = (
-                    f"version {join_names(sorted(map(str, versions[task])))}" if task in versions else "no such task"
-                )
-                detail = f"it compares version {version} of task {task!r}; there is {registered_versions}"
+        for task in suite.tasks:
+            if lacks := lacking_version(suite, task, versions.get(task, ())):
                 cure = "Keep the version registered beside the new one; a suite is frozen, so make a new suite for that"
-                yield Finding("suites", path.stem, "failed", detail, cure)
+                yield Finding("suites", path.stem, "failed", lacks, cure)
 
 
 def check_pins(base: Path, head: Path, plugins: Sequence[PluginData]) -> Iterator[Finding]:

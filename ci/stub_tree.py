@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 LARGEST = 5_000_000
 LARGEST_IDS = 20_000_000
 DESCRIPTION = "_describe.json"
-OWN_PACKAGES = ("pkg://sklearn/",)
 MADE = "_made"  # labels/TASK.csv, cubes/DATASET/cubes.json, embeddings/METHOD/DATASET.npy
 SPECS: dict[str, type[Dataset | Task | Method]] = {"dataset": Dataset, "task": Task, "method": Method}
 FUNCTIONS = ("cubes", "encoder", "loader")
@@ -220,34 +219,6 @@ def specs(file: str, noun: str) -> Iterator[Any]:
     for row in read_json(folder / DESCRIPTION):
         if row["noun"] == noun:
             yield spec_of(row, folder)
-
-
-def declared_sources(tree: str, plugin: str, spec: Dataset | Task | Method) -> Iterator[Remote]:
-    """The files that a plugin declares. Each must be on the network or in the plugin's own folder.
-
-    ``pkg://`` imports the package that it names: any other, even one below the plugin, would be code that runs here;
-    except a package that neuco itself imports. Labels that come with that one are a task's affair: a method has no
-    business with them.
-    """
-    allowed = (
-        "https://",
-        "hf://",
-        "s3://",
-        f"pkg://{tree}.{plugin}/",
-        *(OWN_PACKAGES if isinstance(spec, Task) else ()),
-    )
-    if isinstance(spec, Task):
-        remotes = [spec.source]
-    elif isinstance(spec, Dataset):
-        remotes = [*spec.archives]
-    else:
-        remotes = [*spec.files.values(), *spec.weights.values()]
-    for remote in remotes:
-        for url in remote.urls:
-            if not url.startswith(allowed):
-                wanted = f"https://, hf://, s3:// or pkg://{tree}.{plugin}/"
-                raise DataError(f"{spec.id} uses a file from elsewhere", expected=wanted, got=url)
-        yield remote
 
 
 def write_stub(target: Path, plugin: Path, rows: Sequence[Mapping[str, Any]], made: Path) -> None:

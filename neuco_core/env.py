@@ -61,8 +61,11 @@ def show_in_debug(error: BaseException) -> None:
 
 def checkout() -> Path | None:
     """The root of the source checkout that neuco runs from, if it does."""
-    root = PACKAGE.parent
-    return root if (root / "pyproject.toml").is_file() and (root / "registry").is_dir() else None
+    return PACKAGE.parent if is_checkout(PACKAGE.parent) else None
+
+
+def is_checkout(root: Path) -> bool:
+    return (root / "pyproject.toml").is_file() and (root / "registry").is_dir()
 
 
 def registry_dir() -> Path:

@@ -132,12 +132,16 @@ def _promise(kept: bool, expected: str, got: object) -> None:
 
 
 def contract(noun: str, *names: str, allow_unpinned: bool = False) -> Callable[[str, str], None]:
-    """A test function for tasks, methods or datasets: one test for each check of the contract and each name."""
+    """A test function for tasks, methods or datasets: one test for each check of the contract and each name.
+
+    But for ``task-tests``, as tests do not run themselves, and ``task-change``, which needs git.
+    """
     import pytest
 
     from neuco_core.contract.contract import all_checks
 
-    checks = {item.id: item for item in all_checks(noun)}
+    elsewhere = f"{noun}-tests", f"{noun}-change"
+    checks = {item.id: item for item in all_checks(noun) if item.id not in elsewhere}
 
     @pytest.mark.parametrize("name", names)
     @pytest.mark.parametrize("check", checks)

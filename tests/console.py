@@ -84,10 +84,11 @@ def run(step: Step, folder: Path, environment: dict[str, str]) -> subprocess.Com
         programs = {"neuco": [sys.executable, "-m", "neuco_core.cli"], "python": [sys.executable], "git": ["git"]}
         assert words[0] in programs, f"line {step.line}: the document may not run {words[0]}"
         command = [*programs[words[0]], *(_home(word, environment) for word in words[1:])]
+    own = {name: value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"}
     return subprocess.run(
         command,
         cwd=folder,
-        env={**os.environ, **settings},
+        env={**own, **settings},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

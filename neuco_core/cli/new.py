@@ -96,7 +96,7 @@ def task(**options: Any) -> None:
 @click.option("--encoder", is_flag=True, help="Code that runs on cubes, for you to fill in.")
 @plugin_options
 @click.option("--citation", default="", help="A DOI, an arXiv number or a BibTeX entry, if there is one.")
-@click.option("--dataset", shell_complete=ids_of("dataset"), help="The dataset of the embeddings.")
+@click.option("--dataset", shell_complete=ids_of("dataset"), help="Of the embeddings; or whose bands an encoder needs.")
 @click.option("--requires", multiple=True, metavar="PACKAGE[==VERSION]", help="A package that the encoder needs.")
 @click.option("--weights", multiple=True, metavar="NAME=URL", help="A file that the encoder is given, verified.")
 def method(embeddings: str | None, encoder: bool, **options: Any) -> None:

@@ -16,6 +16,14 @@ RARE = SAMPLES // 10
 CORRELATED = 0.98
 DIMENSIONS = 1024  # NeuCo-Bench's size of an embedding
 LABELS_R2 = 0.999
+# Packages that take long to import. `neuco tasks` lists plugins without any of them.
+HEAVY = ("boto3", "numba", "numpy", "pandas", "pyarrow", "scipy", "sklearn", "torch", "xarray")
+# What a card says until somebody writes down what is true of it.
+CAVEATS = {
+    "task": "Say here what the labels do not tell: how they were measured, what is missing, what a random split leaks.",
+    "method": "Say here what it was trained on, and whether that overlaps with the tasks.",
+    "dataset": "Say here how the images were chosen and made, what they do not show, and which of them overlap.",
+}
 
 CODE = "neuco_core.contract.checks"
 
@@ -27,19 +35,56 @@ def _check(check_id: str, asks: str, reason: str, cure: str, *, essential: bool 
     return Check(id=check_id, noun=noun, asks=asks, reason=reason, cure=cure, run=run, essential=essential)
 
 
-def _files(noun: str) -> Check:
-    return Check(
-        id=f"{noun}-files",
-        noun=noun,
-        asks=f"the plugin's directory has a card (README.md) that names the {noun}, and a test.py that holds a test",
-        reason=f"a {noun} that nobody can look up or run is not maintained for long",
-        cure=f"write README.md and test.py beside __init__.py; `neuco new {noun}` makes both",
-        run=f"{CODE}:files",
-    )
+def _of_plugin(noun: str) -> Iterator[Check]:
+    """What every plugin is asked: ``task-files`` is the function ``files`` of ``checks/plugin.py``."""
+    for name, asks, reason, cure in (
+        (
+            "files",
+            f"the plugin's directory has a card (README.md) that names the {noun} and has its caveats, and a test.py "
+            "with a test that asserts something",
+            f"a {noun} that nobody can look up or run is not maintained for long",
+            f"write README.md and test.py beside __init__.py; `neuco new {noun}` makes both",
+        ),
+        (
+            "review",
+            "the directory's files can be read by a reviewer: no compiled code, no links, no hidden characters, no "
+            "names that look like others, no data of more than 1 MB",
+            "a reviewer answers for what is merged, and git keeps it for ever",
+            "add the files themselves, as plain source or small data; publish what is large",
+        ),
+        (
+            "addresses",
+            "every declared file is inside the plugin, or at https://, hf:// or s3://; only tasks, methods and "
+            "datasets are registered",
+            "everybody must be able to fetch and verify it without running somebody's code",
+            "publish the file (`neuco data upload`) and declare its address",
+        ),
+        (
+            "imports",
+            f"importing the plugin loads none of {', '.join(HEAVY)}",
+            "listing plugins imports all of them",
+            "import them inside the functions that need them",
+        ),
+        (
+            "tests",
+            "the plugin's own tests pass (not essential: skipped without pytest)",
+            "what its author promises is true here, too",
+            "run `python -m pytest` on them",
+        ),
+        (
+            "change",
+            "no id of main is lost or moved, and no core file, record or board is touched (needs git and main: always "
+            "skipped here, made by `python -m ci score-pr`)",
+            "records hang on ids, and only main writes them",
+            "make one pull request of one directory",
+        ),
+    ):
+        run, essential = f"{CODE}.plugin:{name}", name not in ("tests", "change")
+        yield Check(id=f"{noun}-{name}", noun=noun, asks=asks, reason=reason, cure=cure, run=run, essential=essential)
 
 
 CHECKS = (
-    _files("task"),
+    *_of_plugin("task"),
     _check(
         "task-metadata",
         asks="title, description, SPDX licence, citation (DOI, arXiv number or BibTeX), and for a regression the unit",
@@ -57,6 +102,12 @@ CHECKS = (
         asks="the labels are inside the plugin, or pinned by a sha256 and can be fetched",
         reason="a score means nothing unless it is certain what was scored",
         cure="`neuco data package FILE` prints the declaration with its sha256",
+    ),
+    _check(
+        "task-suites",
+        asks="every suite that compares the task names a version of it that is registered",
+        reason="a suite is frozen: without that version its board cannot be made",
+        cure="register that version beside the new one, or make a new suite",
     ),
     _check(
         "task-labels",
@@ -113,12 +164,19 @@ CHECKS = (
         cure="check that ids, labels and images belong together; if the task is just hard, declare a baseline that "
         "beats a guess; if it is too easy, explain in the card what it is for",
     ),
-    _files("method"),
+    *_of_plugin("method"),
     _check(
         "method-metadata",
         asks="title, description, SPDX licence; a citation, if there is one, that can be followed",
         reason="the leaderboard must show what a method is and whether it may be used",
         cure="fill in the fields of Method(…)",
+    ),
+    _check(
+        "method-runs",
+        asks="the method gives embeddings of the datasets that it can be run on",
+        reason="every later check relies on them",
+        cure="repair the encoder; one that needs certain bands declares Method(bands=(…)), and is run on datasets that "
+        "have them",
     ),
     _check(
         "method-covers",
@@ -148,7 +206,7 @@ CHECKS = (
         cure="remove the labels from what the method sees; if it needs the names of samples, declare "
         "Method(uses_ids=True)",
     ),
-    _files("dataset"),
+    *_of_plugin("dataset"),
     _check(
         "dataset-metadata",
         asks="title, description, SPDX licence, bands, and a protocol that exists, if one is named",

@@ -21,13 +21,17 @@ from neuco_core.errors import DataError, NeucoError, UsageError
 from neuco_core.plugins.catalog import load_dataset
 from neuco_core.specs import Dataset, Remote
 from neuco_core.tables.embeddings import read_embeddings
+from neuco_core.text import join_names
 
 PACKAGE = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?(?:==[A-Za-z0-9][A-Za-z0-9.!+_-]*)?")
 
 
 @dataclass(frozen=True, kw_only=True)
 class MethodRequest(PluginRequest):
-    """Embeddings of a dataset, in a file or at an address; or an encoder with its packages and weights."""
+    """Embeddings of a dataset, in a file or at an address; or an encoder with its packages and weights.
+
+    An encoder declares the bands of ``dataset``; without one, none, so it is run on the cubes of any dataset.
+    """
 
     embeddings: str | None = None
     dataset: str | None = None
@@ -55,7 +59,10 @@ def new_method(request: MethodRequest) -> tuple[Path, list[str]]:
     with scaffold.building(request) as plugin:
         lines = [str(plugin.target)]
         if request.embeddings is None:
-            _write_encoder(plugin, request.requires, request.weights)
+            inputs = load_dataset(request.dataset) if request.dataset else Dataset(id="any")
+            _write_encoder(plugin, request.requires, request.weights, inputs)
+            every = "none declared: it is run on every dataset; --dataset declares those of one"
+            lines.append(f"  bands     {join_names(inputs.bands) or every}")
         else:
             note = _write_embeddings(plugin, request.embeddings, load_dataset(str(request.dataset)))
             lines.append(f"  {note}")
@@ -98,7 +105,7 @@ def _write_embeddings(plugin: NewPlugin, address: str, dataset: Dataset) -> str:
     return note
 
 
-def _write_encoder(plugin: NewPlugin, requires: Sequence[str], declarations: Sequence[str]) -> None:
+def _write_encoder(plugin: NewPlugin, requires: Sequence[str], declarations: Sequence[str], inputs: Dataset) -> None:
     weights: dict[str, Remote] = {}
     for text in declarations:
         name, equals, url = text.partition("=")
@@ -112,6 +119,8 @@ def _write_encoder(plugin: NewPlugin, requires: Sequence[str], declarations: Seq
         remote=None,
         weights=weights,
         packages=sorted({item.partition("==")[0] for item in requires}),
+        bands=inputs.bands,
+        seasons=inputs.seasons,
         dim=None,
         dim_text="As many numbers as the dataset has seasons times bands.",
         source_text="`encoder.py`." + "".join(f" Weights: {file.url}." for file in weights.values()),

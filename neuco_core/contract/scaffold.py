@@ -18,9 +18,10 @@ from typing import ClassVar
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from neuco_core.contract.builtin import CAVEATS
 from neuco_core.contract.checks import check_citation, check_license
 from neuco_core.contract.contract import Broken
-from neuco_core.env import checkout
+from neuco_core.env import checkout, is_checkout
 from neuco_core.errors import UsageError
 from neuco_core.fetch.cache import hash_file
 from neuco_core.fetch.fetch import fetch_unverified
@@ -28,15 +29,10 @@ from neuco_core.fields import ID
 from neuco_core.files import LARGEST_DATA
 from neuco_core.plugins.catalog import catalog
 from neuco_core.specs import Remote
+from neuco_core.text import one_line
 
 WIDEST = 90  # of a tuple and what stands before it
 ENDINGS = ("https://", "http://", "hf://", "s3://", "file://")
-# What a card says until somebody writes down what is true of it; continuous integration refuses these sentences.
-CAVEATS = {
-    "task": "Say here what the labels do not tell: how they were measured, what is missing, what a random split leaks.",
-    "method": "Say here what it was trained on, and whether that overlaps with the tasks.",
-    "dataset": "Say here how the images were chosen and made, what they do not show, and which of them overlap.",
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,10 +76,11 @@ class NewPlugin:
     def keep(self, path: Path, name: str, hint: str) -> str:
         """Put a file into the plugin and return its address there.
 
-        A file in our tree stays in git for ever; a distribution of its own may be as large as its author likes.
+        A file in a checkout stays in git for ever; elsewhere it may be as large as its author likes.
         """
         size = path.stat().st_size
-        if not self.request.as_package and size > LARGEST_DATA:
+        contributed = not self.request.as_package and is_checkout(self.target.resolve().parents[1])
+        if contributed and size > LARGEST_DATA:
             limit, got = f"at most {LARGEST_DATA / 1e6:g} MB", f"{size / 1e6:.1f} MB"
             raise UsageError("too large for the tree", where=path, expected=limit, got=got, hint=hint)
         shutil.copyfile(path, self.folder / name)
@@ -101,6 +98,7 @@ class NewPlugin:
         fields = {**vars(request), "noun": noun, "module": self.module, "distribution": self.target.name, **facts}
         fields["title"] = request.title.rstrip(".")
         fields["caveats"] = request.caveats or CAVEATS[noun]
+        fields["source_text"] = one_line(str(facts["source_text"]))
         for name, template in (("__init__.py", "init.py"), ("README.md", "card.md"), ("test.py", "test.py")):
             (self.folder / name).write_text(fill(f"{noun}_{template}", fields), encoding="utf-8")
         if request.as_package:
@@ -193,7 +191,7 @@ def names_literal(names: Sequence[str], indent: int = 0) -> str:
 
 def declare(remote: Remote, indent: int = 0) -> str:
     """The source of a remote, each argument on a line of its own."""
-    return _one_a_line("Remote(", (f'"{remote.url}"', f'sha256="{remote.sha256}"', f"size={remote.size}"), indent)
+    return _one_a_line("Remote(", (literal(remote.url), f'sha256="{remote.sha256}"', f"size={remote.size}"), indent)
 
 
 def _one_a_line(start: str, items: Sequence[str], indent: int) -> str:

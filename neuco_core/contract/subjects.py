@@ -111,8 +111,15 @@ class MethodSubject(Subject):
         else:
             yield from read_labels(catalog(), dataset, self.unread)
 
-    @cached_property
+    @property
     def embeddings(self) -> dict[str, Embeddings]:
+        if isinstance(self.outcome, NeucoError):
+            raise NoEvidence("there are no embeddings: `method-runs` says why")
+        return self.outcome
+
+    @cached_property
+    def outcome(self) -> dict[str, Embeddings] | NeucoError:
+        """The embeddings, or why there are none."""
         by_dataset: dict[str, Embeddings] = {}
         datasets = sorted(self.spec.files)
         if not datasets:
@@ -123,9 +130,11 @@ class MethodSubject(Subject):
             except (DataError, DependencyError, FetchError) as error:
                 # Not the method's fault: the dataset lacks its bands, or is not here. Any other error is.
                 self.left_out[name] = str(error)
+            except NeucoError as error:
+                return error
         if not by_dataset:
             reasons = " | ".join(f"{name}: {reason}" for name, reason in self.left_out.items())
-            raise NoEvidence("the method can be run on no dataset here", got=reasons or "no dataset")
+            return NoEvidence("the method can be run on no dataset here", got=reasons or "no dataset")
         return by_dataset
 
     def disturbed(self, dataset: str) -> np.ndarray:

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from ci.changed import LARGEST_FILE, Changes, changed, deceptive, odd_path, sort_out
+from ci.changed import Changes, changed, sort_out
 from ci.git import blobs, check_out
+from neuco_core.contract.checks.review import LARGEST_FILE, deceptive, odd_path
 from neuco_core.files import LARGEST_DATA
 from tests.ci.helpers import git
 

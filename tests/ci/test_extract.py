@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,6 @@ from ci.extract import (
     EncodingJob,
     check_cubes,
     make_embeddings,
-    outcome_of_tests,
     read_array,
     read_table,
     run_tests,
@@ -27,8 +27,9 @@ from ci.inside import write_json
 from ci.plugin_sandbox import PluginData, PluginSandbox, limit
 from ci.sandbox import Limits, Ran
 from ci.stub_tree import LARGEST_IDS, read_json
+from neuco_core.contract.contract import Broken
 from neuco_core.contract.repeatability import some_rows
-from neuco_core.errors import DataError
+from neuco_core.errors import DataError, NeucoError
 from neuco_core.plugins.catalog import load_method
 from neuco_core.specs import Dataset
 from tests.ci.helpers import ROOT, Upstream, method, need_bubblewrap, plugin_data, with_encode, write_file
@@ -189,12 +190,20 @@ XML = '<testsuites><testsuite tests="{}" failures="{}" errors="0" skipped="{}"/>
     ],
 )
 def test_contributed_tests_count_only_if_they_ran_and_passed(
-    status: str, counts: tuple[int, int, int] | None, message: str, tmp_path: Path
+    status: str,
+    counts: tuple[int, int, int] | None,
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     if counts:
         (tmp_path / "tests.xml").write_text(XML.format(*counts))
-    verdict, detail, _ = outcome_of_tests(Ran(status, 0, "E  assert no"), tmp_path)
-    assert (verdict, message in detail) == ("failed" if message else "ok", True), detail
+    monkeypatch.setattr(PluginSandbox, "run", lambda *args: (Ran(status, 0, "E  assert no"), tmp_path))
+    plugin = stranger(tmp_path)
+    (tmp_path / "test.py").touch()
+    with pytest.raises(NeucoError, match=message) if message else nullcontext():
+        run_tests(PluginSandbox(tmp_path, tmp_path, LIMITS), plugin)
+    assert [finding.status for finding in plugin.findings] == ["ok"] * (not message)
 
 
 LEAVES = "import os\nos._exit(0)\ndef test_x():\n    pass\n"
@@ -206,17 +215,17 @@ def test_contributed_tests_run_in_the_sandbox_all_of_them(upstream: Upstream, tm
     edit = "def test_no():\n    open('/tree/neuco_core/errors.py', 'a').write('x')\n"
     write_file("neuco_methods/plain/test_extra.py", edit)(tmp_path)
     boxes, plugin = contributed(tmp_path, upstream.base)
-    run_tests(boxes, plugin)
+    with pytest.raises(Broken, match=r"1 passed, 1 failed.*Read-only file system"):
+        run_tests(boxes, plugin)
     write_file("neuco_methods/plain/test.py", LEAVES)(tmp_path)
     again = PluginSandbox(upstream.base, tmp_path / "again", LIMITS)
-    run_tests(again, plugin)
-    (plugin.folder / "test.py").unlink()
-    run_tests(boxes, plugin)
-    first, second, third = (finding.detail for finding in plugin.findings)
-    assert ("1 passed, 1 failed" in first, "Read-only file system" in first) == (True, True), first
-    assert "no tests were collected" in second
-    assert third == "there is no test.py"
-    assert {finding.status for finding in plugin.findings} == {"failed"}
+    with pytest.raises(Broken, match="no tests were collected"):
+        run_tests(again, plugin)
+    for path in plugin.folder.glob("test*.py"):
+        path.unlink()
+    with pytest.raises(Broken, match=r"there is no test\.py"):
+        run_tests(boxes, plugin)
+    assert plugin.findings == []
 
 
 def write_header(path: Path, shape: tuple[int, ...], size: int) -> Path:

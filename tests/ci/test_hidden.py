@@ -11,7 +11,7 @@ import pytest
 from ci.plugin_sandbox import CUBES, PluginSandbox
 from ci.sandbox import Limits
 from ci.sandbox.bubblewrap import _view, label_folders
-from ci.stub_tree import declared_sources
+from neuco_core.contract.checks.plugin import declared_sources
 from neuco_core.errors import DataError
 from neuco_core.specs import Method, Remote, Task
 from tests.ci.helpers import ROOT, Upstream, need_bubblewrap

@@ -14,9 +14,8 @@ import pytest
 from ci.changed import Changes, Touched
 from ci.plugin_sandbox import PluginData
 from ci.report import MOST_FINDINGS, cut
-from ci.rules import MOST_PLUGINS, changed_suites, check_pins, check_suites, compare_ids, general, removed, unwritten
+from ci.rules import MOST_PLUGINS, changed_suites, check_pins, check_suites, compare_ids, general, removed
 from neuco_core.contract.contract import Finding
-from neuco_core.contract.scaffold import CAVEATS
 from neuco_core.plugins.catalog import load_method, load_task
 from neuco_core.records.store import read_all
 from neuco_core.specs import Dataset, Method, Suite, Task
@@ -248,22 +247,6 @@ def test_a_suite_compares_tasks_that_are_there(line: str, message: str, tmp_path
     write_file("suites/other.toml", text)(tmp_path)
     details = [finding.detail for finding in check_suites(tmp_path, MAIN)]
     assert (len(details), message in "".join(details)) == (1 if message else 0, True), details
-
-
-@pytest.mark.parametrize("noun", CAVEATS)
-def test_a_card_that_nobody_wrote_fails(noun: str, tmp_path: Path) -> None:
-    plugin = plugin_data(at=tmp_path)
-    (tmp_path / "README.md").write_text("# plots\n\nFor a test.\n")
-    assert list(unwritten(plugin)) == []
-    (tmp_path / "README.md").write_text(f"# plots\n\n{CAVEATS[noun]}\n")
-    (finding,) = unwritten(plugin)
-    assert (finding.status, finding.detail) == ("failed", f"the card still asks: {CAVEATS[noun]}")
-
-
-def test_no_shipped_card_is_a_placeholder() -> None:
-    cards = [*ROOT.glob("neuco_tasks/*/README.md"), *ROOT.glob("neuco_methods/*/README.md")]
-    assert len(cards) > 20
-    assert [card for card in cards for text in CAVEATS.values() if text in card.read_text()] == []
 
 
 def test_a_removal_says_what_is_lost_and_a_suite_holds_it_up() -> None:

@@ -9,11 +9,10 @@ from pathlib import Path
 import pytest
 
 from neuco_core.cli import COMMANDS, GROUPS
+from neuco_core.contract.builtin import HEAVY
 from tests.command import neuco, neuco_here, python
 from tests.contract.helpers import quick_neuco
 from tests.plugins.helpers import ONE
-
-HEAVY = ("boto3", "numba", "numpy", "pandas", "pyarrow", "scipy", "sklearn", "torch", "xarray")
 
 
 def plugin(folder: Path, name: str, source: str | None = None) -> Path:

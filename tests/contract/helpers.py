@@ -18,7 +18,7 @@ import numpy as np
 
 import neuco_methods
 import neuco_tasks
-from ci.extract import UNUSED
+from neuco_core.contract.checks.plugin import UNUSED
 from neuco_core.plugins.catalog import catalog
 from neuco_core.plugins.discovery import extended
 from tests import command
@@ -78,6 +78,8 @@ def neuco_methods():
     yield Method(id="plain", title="Pixels", description="The pixels", encoder=Flat, license="MIT", bands=("grey/0",))
 """
 
+# Checks: git and main are not here, and pytest, which runs now, does not run itself.
+NOT_HERE = {f"{noun}-{name}" for noun in ("task", "method", "dataset") for name in ("tests", "change")}
 TEST = "def test_something():\n    assert 1 + 1 == 2\n"
 
 

@@ -2,15 +2,38 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
 import pytest
 
+from neuco_core.contract.builtin import CAVEATS
+from neuco_core.contract.checks.plugin import asserts
 from neuco_core.contract.contract import all_checks
-from tests.contract.helpers import METHOD_FILE, TASK_FILE, Spoil, check, column, edit, labels, new_labels, write
+from tests.contract.helpers import (
+    METHOD_FILE,
+    NOT_HERE,
+    TASK_FILE,
+    Spoil,
+    check,
+    column,
+    edit,
+    labels,
+    new_labels,
+    quick_neuco,
+    write,
+)
 
+HOLLOW = "def test_it_runs():\n    import neuco_tasks\n\n    assert True\n"
 ALONE = {"status": "skipped", "detail": "this is the only task of its dataset", "lacking": False}
+
+HTTP = "{'w': __import__('neuco_core').Remote('http://example.org/w', sha256='0' * 64)}"
+
+
+def as_checkout(folder: Path) -> None:
+    (folder / "registry").mkdir()
+    (folder / "pyproject.toml").touch()
 
 
 def values(more: str) -> Spoil:
@@ -22,12 +45,14 @@ def test_a_good_task_and_a_good_method_keep_the_whole_contract(good: Path) -> No
     assert ALONE.items() <= findings["task-novelty"].items()
     wanted = {item.id for item in all_checks() if item.noun in ("task", "method")}
     assert set(findings) == wanted
-    assert {name for name, row in findings.items() if row["status"] != "ok"} == {"task-novelty"}
+    assert {name for name, row in findings.items() if row["status"] != "ok"} - NOT_HERE == {"task-novelty"}
+    assert all("needs git" in row["detail"] for name, row in findings.items() if name.endswith("-change"))
 
 
 def test_a_shipped_dataset_keeps_its_contract(good: Path) -> None:
     findings = check(good, "olinda")
-    assert {name: row["status"] for name, row in findings.items()} == {item.id: "ok" for item in all_checks("dataset")}
+    assert {name for name, row in findings.items() if row["status"] == "ok"} | NOT_HERE >= set(findings)
+    assert set(findings) == {item.id for item in all_checks("dataset")}
     assert findings["dataset-images"]["detail"] == "1849 images of 6 bands, 8 × 8 pixels"
 
 
@@ -37,6 +62,18 @@ def test_a_shipped_dataset_keeps_its_contract(good: Path) -> None:
         (lambda folder: (folder / "neuco_tasks/good/README.md").unlink(), "task-files", "no card"),
         (write("neuco_tasks/good/README.md", "# another"), "task-files", "does not name the task"),
         (write("neuco_tasks/good/test.py", "# def test_nothing():"), "task-files", "no test"),
+        (write("neuco_tasks/good/test.py", HOLLOW), "task-files", "no test that asserts anything"),
+        (write("neuco_tasks/good/README.md", f"# good\n\n{CAVEATS['task']}"), "task-files", "the card still asks: Say"),
+        (write("neuco_tasks/good/more.csv", "0" * 200_000_000), "task-review", "200.0 MB; at most 1 MB in a plugin"),
+        (write("neuco_tasks/good/l\u0430bels.csv", "id"), "task-review", "a name that may look like another"),
+        (write("neuco_tasks/good/more.py", "x = 1  # \u202e"), "task-review", "an invisible character, U+202E"),
+        (lambda folder: (folder / "neuco_tasks/good/l.csv").symlink_to("/etc/passwd"), "task-review", "a link"),
+        (
+            edit(TASK_FILE, "pkg://neuco_tasks.good/", "http://example.org/"),
+            "task-addresses",
+            "got http://example.org/",
+        ),
+        (edit(TASK_FILE, "from neuco_core", "import pandas\nfrom neuco_core"), "task-imports", "loads numpy, pandas"),
         (edit(TASK_FILE, "CC-BY-4.0", "Creative Commons"), "task-metadata", "an SPDX expression"),
         (edit(TASK_FILE, "10.1234/example", "see our web page"), "task-metadata", "a DOI"),
         (edit(TASK_FILE, 'unit="1"', 'unit=""'), "task-metadata", "no unit"),
@@ -52,14 +89,20 @@ def test_a_shipped_dataset_keeps_its_contract(good: Path) -> None:
         (edit(TASK_FILE, "baseline=", "#"), "task-baseline", "no baseline for its 150 labels"),
         (edit(TASK_FILE, 'method="plain"', 'method="plane"'), "task-baseline", "Did you mean 'plain'"),
         (lambda folder: (folder / "neuco_methods/plain/test.py").unlink(), "method-files", "no test"),
+        (
+            edit(METHOD_FILE, "encoder=Flat", f"encoder=Flat, weights={HTTP}"),
+            "method-addresses",
+            "http://example.org/w",
+        ),
         (edit(METHOD_FILE, '"MIT"', '""'), "method-metadata", "no licence"),
         (edit("neuco_tasks/good/cubes.py", "range(150)", "range(148)"), "method-covers", "first missing: s148, s149"),
         (values(" * 0"), "method-values", "every value is the same"),
-        (values(".repeat(80, 1)"), "method-values", "1024"),
+        (values(".repeat(80, 1)"), "method-runs", "1024"),
         (values(" / batch.values.std()"), "method-deterministic", "off"),
     ],
 )
 def test_a_broken_point_is_found_and_named(good: Path, spoil: Spoil, broken: str, text: str) -> None:
+    as_checkout(good)
     spoil(good)
     finding = check(good, "good" if broken.startswith("task") else "plain", "--only", broken)[broken]
     assert finding["status"] == "failed", finding
@@ -103,6 +146,76 @@ def test_an_unpinned_source_fails_or_is_allowed_as_a_skip(good: Path) -> None:
     assert not any(finding["cure"] for finding in failed), "the error says what to do; the labels were never seen"
     finding = check(good, "good", "--allow-unpinned")["task-source"]
     assert (finding["status"], "neuco data pin" in finding["detail"], finding["lacking"]) == ("skipped", True, True)
+
+
+@pytest.mark.parametrize(
+    ("source", "status", "detail"),
+    [
+        ("def test_one():\n    assert 1 + 1 == 2\n", "ok", "1 passed, 0 failed, 0 skipped"),
+        ("def test_one():\n    assert 1 + 1 == 3\n", "failed", "0 passed, 1 failed, 0 skipped"),
+        ("import pytest\npytestmark = pytest.mark.skip\ndef test_one():\n    assert 2\n", "skipped", "no test was run"),
+        ("import time\ndef test_one():\n    time.sleep(60)\n", "failed", "not done after 5 seconds"),
+    ],
+)
+def test_a_plugins_own_tests_are_run_with_a_limit(
+    good: Path, source: str, status: str, detail: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PYTEST_CURRENT_TEST")
+    monkeypatch.setattr("neuco_core.contract.checks.plugin.SECONDS", 5 if "sleep" in source else 60)
+    (good / "neuco_tasks/good/test.py").write_text(source)
+    done = quick_neuco(good, "check", "good", "--only", "task-tests", "--json")
+    (finding,) = done.json
+    assert (finding["status"], detail in finding["detail"]) == (status, True), finding
+
+
+def test_a_version_that_a_suite_compares_must_be_registered(good: Path) -> None:
+    suite = 'id = "old"\ntitle = "Old"\nprotocol = "ridge"\n\n[tasks]\ngood = 2\n'
+    (Path(os.environ["NEUCO_REGISTRY"]) / "suites/old.toml").write_text(suite)
+    finding = check(good, "good", "--only", "task-suites")["task-suites"]
+    assert (finding["status"], "version 2 of task 'good'; there is version 1" in finding["detail"]) == ("failed", True)
+
+
+@pytest.mark.parametrize(
+    ("source", "holds"),
+    [
+        ("def test_a():\n    assert f() == 1\n", True),
+        ("def test_a():\n    with pytest.raises(ValueError):\n        f()\n", True),
+        ("def test_a():\n    np.testing.assert_allclose(f(), 1)\n", True),
+        ("def same(x):\n    assert x\n\ndef test_a():\n    same(f())\n", True),
+        ("class TestIt:\n    def test_a(self):\n        check_encoder(Encoder)\n", True),
+        ("test_contract = contract('task', 'a')\n", True),
+        ("def test_a():\n    f()\n", False),
+        ("def test_a():\n    assert True\n", False),
+        ("def same(x):\n    assert x\n\ndef test_a():\n    f()\n", False),
+        ("import test_of_others\nassert 1 == 2\n", False),
+        ("def test_a(:\n", False),
+        ("", False),
+    ],
+)
+def test_a_test_that_asserts_nothing_is_none(source: str, holds: bool) -> None:
+    assert asserts(source) == holds
+
+
+def test_an_encoder_that_fails_is_one_error_with_its_own_cure(good: Path) -> None:
+    edit(METHOD_FILE, 'bands=("grey/0",)', "")(good)
+    values(" @ np.ones((3, 2))")(good)
+    edit(METHOD_FILE, "class Flat", "import neuco_core.figures as np\n\nclass Flat")(good)
+    findings = check(good, "plain")
+    failed = {name: row for name, row in findings.items() if row["status"] == "failed"}
+    assert list(failed) == ["method-runs"]
+    assert "declares Method(bands=(…))" in failed["method-runs"]["cure"]
+    skipped = {name for name, row in findings.items() if "`method-runs` says why" in row["detail"]}
+    assert skipped == {f"method-{name}" for name in ("covers", "values", "deterministic", "honest")}
+
+
+@pytest.mark.parametrize(("checkout", "status"), [(True, "failed"), (False, "warning")])
+def test_what_only_a_contribution_may_not_do_is_a_warning_elsewhere(good: Path, checkout: bool, status: str) -> None:
+    if checkout:
+        as_checkout(good)
+    write("neuco_tasks/good/more.csv", "0" * 1_500_000)(good)
+    edit(TASK_FILE, "pkg://neuco_tasks.good/", "file:///x/")(good)
+    findings = check(good, "good", "--only", "task-review", "--only", "task-addresses")
+    assert [row["status"] for row in findings.values()] == [status, status]
 
 
 def test_an_older_version_can_be_checked(good: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -42,7 +43,7 @@ def test_names_can_be_given_and_other_files_are_counted(folder: Path) -> None:
     assert 'SEASONS = ("spring", "fall")' in source
     assert python("-m", "ruff", "format", "--check", "--isolated", folder.parent / "neuco_tasks").code == 0
     done = quick_neuco(folder.parent, "check", "own")
-    assert "dataset-images    ok  4 images of 3 bands, 4 × 5 pixels" in done.out, done.text
+    assert re.search("dataset-images +ok +4 images of 3 bands, 4 × 5 pixels", done.out), done.text
 
 
 def test_a_damaged_image_is_named_and_left_out_only_if_asked_for(folder: Path) -> None:
@@ -60,6 +61,9 @@ def test_what_is_too_large_for_the_tree_is_published_first(folder: Path) -> None
     noise = np.random.default_rng(0).integers(0, 2**16, (2, 3, 200, 200), "uint16")
     for number in range(4):
         np.save(folder / f"s{number}.npy", noise)
+    assert new(folder, "--into", folder.parent / "elsewhere").code == 0, "no tree, no limit"
+    (folder.parent / "registry").mkdir()
+    (folder.parent / "pyproject.toml").touch()
     refused = new(folder)
     assert refused.code == 2
     assert "too large for the tree; expected at most 1 MB, got 1.9 MB" in refused.err

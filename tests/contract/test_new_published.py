@@ -53,6 +53,8 @@ def test_from_an_upload_to_a_method(folder: Path, monkeypatch: pytest.MonkeyPatc
     """What is too large for the tree is uploaded, and the address that comes back is all that the plugin has."""
     large = folder / "large.npz"
     large.write_bytes(packed(rows=300, dim=1024))
+    (folder / "registry").mkdir()
+    (folder / "pyproject.toml").touch()
     code, text = new(folder, "--embeddings", large, "--dataset", "good")
     assert (code, "too large for the tree; expected at most 1 MB, got 1.2 MB" in text) == (2, True), text
     assert f"neuco data upload {large} s3://BUCKET/PREFIX/" in text

@@ -1,6 +1,6 @@
 """What the checks of the contract do; ``neuco_core.contract.builtin`` lists them with what each asks for, and why.
 
-Here is what all plugins must have alike: files, words, licences that tools know, citations that lead on.
+Here are the words that all must have alike: licences that tools know, citations that lead on.
 """
 
 from __future__ import annotations
@@ -9,31 +9,14 @@ import re
 
 from packaging.licenses import InvalidLicenseExpression, canonicalize_license_expression
 
-from neuco_core.contract.contract import Broken, Inapplicable
+from neuco_core.contract.contract import Broken
 from neuco_core.contract.subjects import Subject
 
-TEST = re.compile(r"^(def test_|test_\w+ = contract\()", re.MULTILINE)
 DOI = re.compile(r"\b10\.\d{4,9}/\S+")
 ARXIV = re.compile(r"\barXiv:\d{4}\.\d{4,5}\b")
 ENTRY = re.compile(r"@(\w+)\s*\{\s*([^\s,{}]+)\s*,(.*)\}\s*", re.DOTALL)
 FIELD = r'(\w+)\s*=\s*(?:"[^"]*"|\w+)\s*'
 FIELDS = re.compile(rf"\s*{FIELD}(?:,\s*{FIELD})*,?\s*", re.DOTALL)
-
-
-def files(subject: Subject) -> str:
-    """A card that names the subject, and a test file with a test in it."""
-    folder = subject.folder
-    if folder is None:
-        raise Inapplicable("it comes from a package of its own, which has its own files")
-    card, test = folder / "README.md", folder / "test.py"
-    text = card.read_text(encoding="utf-8") if card.is_file() else ""
-    if not text.strip():
-        raise Broken("no card", where=card)
-    if subject.id not in text:
-        raise Broken(f"the card does not name the {subject.noun}", where=card, expected=repr(subject.id))
-    if not test.is_file() or not TEST.search(test.read_text(encoding="utf-8")):
-        raise Broken("no test", where=test, expected="a function test_…, or test_contract = contract(…)")
-    return f"{card.name}, {test.name}"
 
 
 def require_description(subject: Subject) -> None:

@@ -25,6 +25,7 @@ from neuco_core.plugins.catalog import load_dataset, load_metric
 from neuco_core.scoring.scorer import score
 from neuco_core.tables.embeddings import Embeddings
 from neuco_core.tables.labels import Labels
+from neuco_core.text import join_names
 
 # Held-out R² of a linear fit of the labels, or of an indicator of each class. mosaiks, the best shipped method, reaches
 # 0.990 on a synthetic task and 0.957 on a real one. F1 would not do: honest methods may solve a
@@ -53,6 +54,12 @@ def metadata(subject: MethodSubject) -> str:
     require_description(subject)
     license = check_license(subject.spec.license)
     return f"{license}, {check_citation(subject.spec.citation)}" if subject.spec.citation else license
+
+
+def runs(subject: MethodSubject) -> str:
+    if isinstance(subject.outcome, NeucoError):
+        raise subject.outcome
+    return f"on {join_names(list(subject.outcome))}"
 
 
 def covers(subject: MethodSubject) -> str:

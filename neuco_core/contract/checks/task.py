@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import lru_cache
 
 import numpy as np
@@ -16,10 +17,10 @@ from neuco_core.fetch.fetch import fetch
 from neuco_core.plugins.catalog import Catalog, catalog, load_dataset, load_method
 from neuco_core.protocol import load_protocol
 from neuco_core.scoring.scorer import Score, score
-from neuco_core.specs import ONE_LABEL, PARTS
+from neuco_core.specs import ONE_LABEL, PARTS, Suite
 from neuco_core.tables.embeddings import make_embeddings
 from neuco_core.tables.labels import Labels
-from neuco_core.text import counted
+from neuco_core.text import counted, join_names
 
 SAME = 1 - 1e-12  # a correlation; labels are compared as float32
 SHARED = 10  # samples that two tasks must share
@@ -42,6 +43,23 @@ def dataset(subject: TaskSubject) -> str:
 
 def source(subject: TaskSubject) -> str:
     return f"verified {fetch(subject.spec.source).name}"
+
+
+def suites(subject: TaskSubject) -> str:
+    versions = [int(label.partition("@")[2]) for label in catalog().plugins.versions("task", subject.id)]
+    frozen = [suite for suite in catalog().survey_suites(living=False)[0].values() if subject.id in suite.tasks]
+    for suite in frozen:
+        if lacks := lacking_version(suite, subject.id, versions):
+            raise Broken(lacks, where=f"suite {suite.id!r}")
+    return counted(len(frozen), "suite")
+
+
+def lacking_version(suite: Suite, task: str, versions: Collection[int]) -> str:
+    """That a suite compares another version of a task than are registered, in words; "" if it is registered."""
+    if suite.tasks[task] in versions:
+        return ""
+    registered = f"version {join_names(sorted(map(str, versions)))}" if versions else "no such task"
+    return f"it compares version {suite.tasks[task]} of task {task!r}; there is {registered}"
 
 
 def labels(subject: TaskSubject) -> str:
