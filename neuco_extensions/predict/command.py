@@ -243,6 +243,7 @@ def evaluate(source: str, least: int, hide_equal: bool, seeds: int, jobs: int | 
     rows: list[dict[str, Any]] = []
     for name, run in runs.items():
         means = {"mse": _mean(run, "mse"), "spearman": _mean(run, "order"), "coverage": _mean(run, "coverage")}
+        means["coverage_of_ends"] = _mean(run, "coverage_of_ends")
         rows.append({"model": name, **means, "worse": None if name == best else difference(run, runs[best])})
     size = {"methods": len(known.methods), "tasks": len(known.tasks), "scores": int(known.known.sum())}
     if as_json:
@@ -253,11 +254,12 @@ def evaluate(source: str, least: int, hide_equal: bool, seeds: int, jobs: int | 
         "mse": "{:.4f}",
         "spearman": "{:.3f}",
         "coverage": "{:.1%}",
+        "coverage_of_ends": "{:.1%}",
         "worse": "{0[0]:.4f} ({0[1]:.4f} to {0[2]:.4f})",
     }
     lines = [["–" if row[key] is None else form.format(row[key]) for key, form in forms.items()] for row in rows]
-    head = ["model", "MSE", "Spearman", "in 95 % interval", "worse than the best by"]
-    click.echo(table(head, lines, (1, 2, 3, 4), drop=(3, 2)))
+    head = ["model", "MSE", "Spearman", "in 95 % interval", "best or worst in it", "worse than the best by"]
+    click.echo(table(head, lines, (1, 2, 3, 4, 5), drop=(4, 3, 2)))
     counts = "{scores} scores of {methods} methods on {tasks} tasks".format(**size)
     say(f"{counts}, ten hidden at a time. Intervals of differences: methods and tasks resampled.")
 

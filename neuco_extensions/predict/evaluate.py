@@ -75,6 +75,12 @@ class CrossValidation:
     def coverage(self) -> float | None:
         return None if self.covered is None else float(self.covered.mean())
 
+    @property
+    def coverage_of_ends(self) -> float | None:
+        """The same of the best and the worst score of each task alone, which no other score encloses."""
+        ends = (self.truth <= 0.0) | (self.truth >= 1.0)
+        return float(self.covered[ends].mean()) if self.covered is not None and ends.any() else None
+
     def part(self, chosen: np.ndarray) -> CrossValidation:
         names = ("cells", "methods", "tasks", "predicted", "truth")
         covered = None if self.covered is None else self.covered[chosen]

@@ -89,6 +89,7 @@ def test_models_are_compared(tmp_path: Path) -> None:
     assert result == neuco_here(*words, "--jobs", "1").json
     assert [row["model"] for row in result["models"]] == ["mean", "additive", "neuco"]
     assert sum(row["worse"] is None for row in result["models"]) == 1
+    assert 0 < result["models"][-1]["coverage_of_ends"] <= 1
 
 
 def test_on_the_board_of_a_suite_the_command_to_run_is_printed(monkeypatch: pytest.MonkeyPatch) -> None:

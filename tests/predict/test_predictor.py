@@ -18,7 +18,7 @@ from neuco_extensions.predict.evaluate import MODELS, cross_validate, difference
 from neuco_extensions.predict.predictor import Predictor
 from neuco_extensions.predict.process import ScoreProcess, factorise
 from neuco_extensions.predict.suggest import pick, suggest
-from neuco_extensions.predict.table import ScoreTable, gaps
+from neuco_extensions.predict.table import ScoreTable, gaps, ranges
 
 
 def as_table(values: np.ndarray) -> ScoreTable:
@@ -82,6 +82,10 @@ def test_better_than_sums_and_intervals_hold() -> None:
     more, low, _ = difference([additive], [ours])
     assert more > low > 0
     assert ours.coverage == pytest.approx(0.95, abs=0.05)
+    low, high = ranges(table.values)
+    at_end = np.isin(table.values[table.cells], np.concatenate([low, high]))[ours.cells]
+    assert ours.covered is not None
+    assert ours.coverage_of_ends == ours.covered[at_end].mean()
 
 
 def test_hidden_scores_change_nothing() -> None:
