@@ -1,22 +1,24 @@
 """What an adaptive attacker gains from answers: ``python benchmarks/ladder.py [--out docs/why/ladder.svg]``.
 
-A team has honest embeddings and puts one more column beside them, of random numbers at first. It never sees a label,
-only the mean Q that is returned. It moves the column, in one of these ways:
+A team has honest embeddings. It never sees a label, only the mean Q that is returned, and changes its embeddings by
+that, in one of these ways:
 
-- *signs* (boosting, after Blum and Hardt, arXiv:1502.04585): a random vector is added to the column; if the answer is
-  higher it stays, else it is taken off twice. Every answer moves the column, by its sign.
-- *climb*: a small random vector is added, and if that does not help taken off; what was answered higher is kept.
-- *leap*: the same with vectors as large as the column.
-- *edge*: climb, beneath a step of the rounding. The honest part is spoilt with noise until the answer is about to fall
-  to the next number, so that the slightest change shows; what was learnt goes onto the honest part in the end.
+- *nudge*: all numbers are moved a little, in a random direction and then in the opposite one; as long as an answer is
+  higher the same step is made again, and what was answered higher is kept.
+- *push*: the same in larger steps.
+- *signs* (boosting, after Blum and Hardt, arXiv:1502.04585): one more column of random numbers; a random vector is
+  added to it; if the answer is higher it stays, else it is taken off twice. Every answer moves the column, by its sign.
+- *edge*: nudges beneath a step of the rounding. The embeddings are spoilt with noise until the answer is about to fall
+  to the next number, so that the slightest change shows; what was learnt goes onto the honest ones in the end.
 
-Answers are those of the core itself (``neuco_core/challenge/feedback.py``), under five rules: as it is, rounded to two
-digits, rounded to whole numbers, a ladder that asks for one standard error alone, and the ladder as it is by default,
-which asks for a step besides. A rule is as good as it is against the attack that gains most from it.
+Answers are those of the challenge itself (``neuco_extensions/challenge/feedback.py``), under these rules: as it is,
+rounded to two digits, rounded to whole numbers, a ladder that asks for one standard error alone, and ladders that ask
+for a step besides: of 0.1, which is the default, and of 0.5. A rule is as good as it is against the attack that gains
+most from it.
 
 The gain is how much the mean Q of what the attacker holds rose over its honest submission, less how much the same rose
-on fresh samples, of whose labels no answer was made. There a column of random numbers is worth nothing, so that the
-gain is overfitting alone. ± is the standard error over repetitions, each with data, labels and splits of its own.
+on fresh samples, of whose labels no answer was made. There random changes are worth nothing, so that the gain is
+overfitting alone. ± is the standard error over repetitions, each with data, labels and splits of its own.
 
 Which ids have labels is another question: see ``benchmarks/decoys.py``.
 """
@@ -47,7 +49,7 @@ from neuco_extensions.challenge.rules import Phase
 
 SAMPLES, DIM, TASKS, K = 400, 8, 2, 20
 FRESH = 5  # sets of as many fresh samples, so that the truth is better known than what is compared with it
-STEP = 0.2  # of a new vector, the column being 1
+NUDGE, PUSH = 0.07, 0.2  # of a new vector, the embeddings being 1
 MONTH = {"start": datetime(2026, 1, 1, tzinfo=UTC), "end": datetime(2026, 2, 1, tzinfo=UTC)}
 PHASE = Phase(**MONTH, tasks=("t",), ids="ids.txt", k=K, per_day=10**6, in_all=10**6)
 RULES: dict[str, dict[str, Any]] = {
@@ -57,12 +59,14 @@ RULES: dict[str, dict[str, Any]] = {
     "one error": {"feedback": "ladder", "step": 0.0},
     "ladder": {"feedback": "ladder"},
 }
+HIGHER: dict[str, dict[str, Any]] = {"ladder 0.5": {"feedback": "ladder", "step": 0.5}}  # which hosts may choose
 LABELS = {
     "as it is": "not rounded",
     "2 digits": "rounded to 2 digits",
     "0 digits": "rounded to whole numbers",
     "one error": "ladder of one error",
-    "ladder": "ladder with a step",
+    "ladder": "ladder with a step of 0.1",
+    "ladder 0.5": "ladder with a step of 0.5",
 }
 # Yields what is submitted and what the attacker would hand in if it were the end; is sent the answer.
 Attack = Generator[tuple[np.ndarray, np.ndarray], float, None]
@@ -107,7 +111,7 @@ class Team:
     """The submissions of one team under one rule, answered by the core."""
 
     def __init__(self, world: World, rule: str) -> None:
-        self.world, self.phase = world, msgspec.structs.replace(PHASE, **RULES[rule])
+        self.world, self.phase = world, msgspec.structs.replace(PHASE, **(RULES | HIGHER)[rule])
         self.number, self.best = 0, None
 
     def submit(self, values: np.ndarray) -> float:
@@ -133,26 +137,26 @@ def signs(honest: np.ndarray, rng: np.random.Generator) -> Attack:
         answer = max(new, answer) if new > answer else (yield held, held)
 
 
-def climb(honest: np.ndarray, rng: np.random.Generator, size: float = STEP) -> Attack:
-    held, column = honest, np.zeros(len(honest))
-    best = yield honest, honest
+def nudge(honest: np.ndarray, rng: np.random.Generator, size: float = NUDGE) -> Attack:
+    held = honest
+    best = yield held, held
     while True:
-        vector = rng.normal(size=len(honest))
+        vector = rng.normal(size=honest.shape)
         for step in (size, -size):
-            tried = column + step * vector
-            answer = yield _with(honest, tried), held
-            if answer > best:
-                best, column, held = answer, tried / tried.std(), _with(honest, tried)
+            before = best
+            while (answer := (yield held + step * vector, held)) > best:
+                best, held = answer, held + step * vector
+            if best > before:
                 break
 
 
-def leap(honest: np.ndarray, rng: np.random.Generator) -> Attack:
-    return climb(honest, rng, 1.0)
+def push(honest: np.ndarray, rng: np.random.Generator) -> Attack:
+    return nudge(honest, rng, PUSH)
 
 
 def edge(honest: np.ndarray, rng: np.random.Generator) -> Attack:
-    """The share of noise is found by halving, and raised a little when the column brought the answer over the edge."""
-    noise, column, held = rng.normal(size=honest.shape), np.zeros(len(honest)), honest
+    """The share of noise is found by halving, and raised a little when a nudge brought the answer over the edge."""
+    noise, held = rng.normal(size=honest.shape), honest
     top = yield honest, honest
     low, high = 0.0, 4.0
     for _ in range(14):
@@ -161,14 +165,14 @@ def edge(honest: np.ndarray, rng: np.random.Generator) -> Attack:
         low, high = (low, middle) if answer < top else (middle, high)
     share, little = high, high - low
     while True:
-        vector = rng.normal(size=len(honest))
-        for step in (STEP, -STEP):
-            tried = column + step * vector
-            answer = yield _with(honest + share * noise, tried), held
+        vector = rng.normal(size=honest.shape)
+        for step in (NUDGE, -NUDGE):
+            tried = held + step * vector
+            answer = yield tried + share * noise, held
             if answer < top:
                 continue
-            column, held = tried / tried.std(), _with(honest, tried)
-            while (yield _with(honest + share * noise, column), held) >= top:
+            held = tried
+            while (yield held + share * noise, held) >= top:
                 share, little = share + little, little * 2  # until it is beneath again
             little = high - low
             break
@@ -179,15 +183,14 @@ def _with(honest: np.ndarray, column: np.ndarray) -> np.ndarray:
 
 
 ATTACKS: dict[str, Callable[[np.ndarray, np.random.Generator], Attack]] = {
+    "nudge": nudge,
+    "push": push,
     "signs": signs,
-    "climb": climb,
-    "leap": leap,
     "edge": edge,
 }
-# Steps of two digits are not worth the detour over the edge, and on a ladder nothing that is spoilt is answered. Leaps
-# are for ladders: elsewhere small steps gain more.
-USED = {rule: ("signs", "climb", "leap") if rule in ("one error", "ladder") else ("signs", "climb") for rule in RULES}
-USED["0 digits"] = ("signs", "climb", "edge")
+# Steps of two digits are not worth the detour over the edge, and on a ladder nothing that is spoilt is answered.
+USED = {rule: ("signs", "nudge", "push") if "ladder" in rule else ("signs", "nudge") for rule in RULES | HIGHER}
+USED["0 digits"] = ("signs", "nudge", "edge")
 
 
 def gains(attack: str, rule: str, seed: int, at: list[int]) -> list[float]:
@@ -238,9 +241,9 @@ def main() -> None:
     at = [chosen.submissions * part // 4 for part in (1, 2, 3, 4)]
     found: dict[str, dict[str, np.ndarray]] = {}
     print("rule       attack " + "".join(f"{f'after {number}':>16}" for number in at))
-    for rule in RULES:
+    for rule, attacks in USED.items():
         found[rule] = {}
-        for attack in USED[rule]:
+        for attack in attacks:
             values = np.array([gains(attack, rule, seed, at) for seed in range(chosen.repetitions)])
             found[rule][attack] = values
             errors = values.std(axis=0, ddof=1) / np.sqrt(len(values))

@@ -178,11 +178,18 @@ def gained(attack: str, rule: str) -> float:
 @pytest.mark.slow
 @pytest.mark.usefixtures("_small")
 def test_an_attacker_gains_less_on_the_ladder_and_rounding_does_not_help() -> None:
-    without, rounded, small_steps, leaps = (
-        gained(*way) for way in (("climb", "as it is"), ("climb", "2 digits"), ("climb", "ladder"), ("leap", "ladder"))
+    without, rounded, nudged, pushed, higher = (
+        gained(*way)
+        for way in (
+            ("nudge", "as it is"),
+            ("nudge", "2 digits"),
+            ("nudge", "ladder"),
+            ("push", "ladder"),
+            ("push", "ladder 0.5"),
+        )
     )
     assert rounded > 0.8 * without > 0.5
-    assert max(small_steps, leaps) < 0.5 * rounded
+    assert higher < max(nudged, pushed) < 0.5 * rounded
 
 
 @pytest.mark.usefixtures("_small")
