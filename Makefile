@@ -27,7 +27,7 @@ PYTEST := $(BIN)/python -m pytest -q -n 3 --dist loadfile --no-loadscope-reorder
 test: $(COMPILED) .venv/parts  ## run the quick and sufficient tests (ARGS="-k sandbox" for some)
 	@$(PYTEST) -m "not slow" $(ARGS)
 
-test-all: $(COMPILED) .venv/parts  ## run all tests, the slow ones as well
+test-all: $(COMPILED) .venv/parts  ## run the quick and the slow tests; test-models, test-pandas2 and test-axe are others
 	@$(PYTEST) $(ARGS)
 
 test-core: $(COMPILED) .venv/parts  ## run the quick tests of the core in a copy of the tree without neuco_extensions

@@ -15,7 +15,6 @@ import msgspec
 import numpy as np
 import pytest
 
-from neuco_core.env import how_to_install
 from neuco_core.tables.embeddings import make_embeddings, read_embeddings, write_embeddings
 from neuco_extensions.challenge.audit import CHECKS
 from neuco_extensions.challenge.command import challenge
@@ -162,7 +161,7 @@ def test_the_limits_of_the_server_are_those_of_the_code() -> None:
     limits = ServerLimits()
     text = page("ref/challenge.md") + page("howto/challenge/server.md")
     for words in (
-        how_to_install("challenge"),
+        "`pip install -e '.[challenge]'`",
         f"{limits.uploads} in all (`--uploads`, else 503), {limits.uploads_of_team} of a team",
         f"no pause over {limits.stall:.0f} s; after {limits.grace:.0f} s at least {limits.slowest:,.0f} bytes a second "
         f"on average; {limits.deadline:,.0f} s in all",

@@ -61,7 +61,7 @@ CONTRACT = """\
 # Checks
 
 `neuco check`, a plugin's `test.py` and continuous integration run these. An essential check that is skipped ends
-`neuco check` with exit code 8.
+`neuco check` with exit code 8. One that fails says why it is there and what to do.
 
 {checks}
 """
@@ -114,9 +114,9 @@ def hook_page() -> str:
 
 
 def check_page() -> str:
-    """The contract: what each check asks for, and what to do if it fails."""
-    rows = [[f"`{item.id}`", item.asks, item.cure] for item in CHECKS]
-    return HEAD + CONTRACT.format(checks=markdown(("check", "asks for", "if it fails"), rows))
+    """The contract: what each check asks for."""
+    rows = [[f"`{item.id}`", item.asks] for item in CHECKS]
+    return HEAD + CONTRACT.format(checks=markdown(("check", "asks for"), rows))
 
 
 PAGES = {
