@@ -16,6 +16,8 @@ by number, though they are all alike), ``±`` its standard error over the boards
 ``plain`` is what percentiles of the replicates' ranks alone would give, ``less`` what a smaller pairwise part would
 (90 % for each pair). Ranks: the mean number of them in an interval.
 
+``P(first)``: what it says of the method that is first on a board, and on how many boards that one truly is the best.
+
 The rule was chosen with ``--seed 7``. Another seed draws other boards, by which it can be confirmed.
 """
 
@@ -193,6 +195,19 @@ def worlds(submission: Path | None) -> Iterator[World]:
         yield World(name, simulated(methods, tasks, splits, gap, shape), False)
 
 
+def measure_first(world: World, count: int, seed: int) -> tuple[float, float]:
+    """What P(first) says of the method that is first on a board, and how often that one truly is; both in percent."""
+    rng, said, true = np.random.default_rng(seed), [], []
+    for board in range(count):
+        truth, scores = world.draw(rng)
+        sure = assess(scores, Rule(), seed=board, replicates=REPLICATES)
+        first = int(np.argmin(rank(np.stack([observed_q(task) for task in scores])).weighted))
+        if sure is not None:
+            said.append(100 * sure.best[first])
+            true.append(100.0 * (truth[first] == 1))
+    return float(np.mean(said)), float(np.mean(true))
+
+
 def measure(world: World, count: int, seed: int) -> dict[str, tuple[float, float, float, float]]:
     """By way of making intervals: how often they hold, the worst method or place, the mean number of ranks in them, and
     the worst method if a method is whoever has the same number on each board."""
@@ -235,7 +250,14 @@ def main() -> None:
     parser.add_argument("--boards", type=int, default=200)
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--geobench", type=Path, help="the folder of a GEO-Bench-2 submission")
+    parser.add_argument("--first", action="store_true", help="only P(first), which takes a third of the time")
     args = parser.parse_args()
+    if args.first:
+        print(f"{'world':34} P(first)   true")
+        for world in worlds(args.geobench):
+            said, true = measure_first(world, args.boards, args.seed)
+            print(f"{world.name:34}   {said:6.1f} {true:6.1f}", flush=True)
+        return
     heads = "".join(f" {name:>8}   worst    ±  ranks" for name in ("held", "plain", "less"))
     print(f"{'world':34}{heads}    method")
     for world in worlds(args.geobench):

@@ -10,6 +10,7 @@ NONE = "–"
 MANY = 100_000
 LOWER = "lower is better"
 MARK = "≈"  # before a value that never ranks, such as an estimate
+DOUBT = "†"  # before a value that counts, and about which something must be said
 RANK = Column("rank", "Rank", "Final rank, and the ranks that are plausible for it", "lower", 0, "integer")
 
 
@@ -50,7 +51,11 @@ def in_row(column: Column, row: BoardRow) -> str:
 
 def in_cell(column: Column, row: BoardRow, task: str) -> str:
     value = row.value(task, column.key)
-    return NONE if value is None else MARK * (row.cells[task].status != "ok") + show(column, value)
+    if value is None:
+        return NONE
+    cell = row.cells[task]
+    mark = MARK if cell.status != "ok" else DOUBT if cell.reason else ""
+    return mark + show(column, value)
 
 
 def with_values(columns: tuple[Column, ...], rows: tuple[BoardRow, ...]) -> tuple[Column, ...]:

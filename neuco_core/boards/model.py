@@ -76,7 +76,10 @@ class BoardTask(Part, frozen=True):
 
 
 class BoardCell(Part, frozen=True):
-    """A method on a task; ``values`` are by key of ``cell_columns``. What is not ``ok`` never ranks, for a reason."""
+    """A method on a task; ``values`` are by key of ``cell_columns``. What is not ``ok`` never ranks, for a reason.
+
+    One that is ``ok`` and has a reason ranks, and is marked.
+    """
 
     values: dict[str, Number] = {}
     intervals: dict[str, Interval] = {}

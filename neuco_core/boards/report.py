@@ -12,6 +12,7 @@ from fnmatch import fnmatchcase
 from msgspec.structs import replace
 
 from neuco_core.boards.formatting import (
+    DOUBT,
     LOWER,
     MARK,
     RANK,
@@ -191,6 +192,7 @@ def notes(board: Board, under: Column | None = None, *, brief: bool = False) -> 
     marked = {cell.status for row in board.shown for cell in row.lacks.values() if cell.values}
     if marked:
         yield f"{MARK} marks values that do not count: {', '.join(sorted(marked))}."
+    yield from (f"{DOUBT} {reason}." for reason in doubts(board))
     if not brief:
         yield from overlaps(board)
     elif any(overlaps(board)):
@@ -203,6 +205,12 @@ def notes(board: Board, under: Column | None = None, *, brief: bool = False) -> 
     elif left:
         names = join_names([*left], 2)
         yield f"Not ranked: {names}: {whys.pop()}" if len(whys) == 1 else f"Not ranked: {names}; {WITH_DETAILS}."
+
+
+def doubts(board: Board) -> list[str]:
+    """What is said of scores that count, each once."""
+    cells = (cell for row in board.shown for cell in row.cells.values())
+    return sorted({cell.reason for cell in cells if cell.status == "ok" and cell.reason})
 
 
 def copies(board: Board) -> Iterable[str]:
@@ -342,7 +350,7 @@ def _markdown(text: str) -> str:
 
 
 _LATEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "–": "--"}
-_LATEX |= {"λ": r"$\lambda$", "↓": r"$\downarrow$"}
+_LATEX |= {"λ": r"$\lambda$", "↓": r"$\downarrow$", DOUBT: r"$\dagger$"}
 
 
 def _latex(text: str) -> str:

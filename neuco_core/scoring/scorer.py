@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, fields
+from statistics import fmean
 from threading import Event
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -48,7 +49,7 @@ class Score(Brief):
     ``metrics`` holds further metrics per split at the chosen epoch; ``curves`` one row per split and a column per
     epoch; ``splits`` counts splits that are out of the ordinary; ``settings`` has what the probe's own search chose,
     one value per split (NaN where it chose nothing); ``models`` is filled on demand, one per split; ``train`` and
-    ``test`` of ``samples`` are those of the first split.
+    ``test`` of ``samples`` are means over the splits: groups differ in size.
     """
 
     task: str
@@ -355,7 +356,11 @@ def _assemble(
         metrics={name: tuple(outcome.metrics[name] for outcome in outcomes) for name in first.metrics},
         curves={name: np.stack([outcome.curves[name] for outcome in outcomes]) for name in first.curves},
         confusion=np.sum(tables, axis=0) if tables else None,
-        samples={**samples.counts, "train": first.train, "test": first.test},
+        samples={
+            **samples.counts,
+            "train": round(fmean(outcome.train for outcome in outcomes)),
+            "test": round(fmean(outcome.test for outcome in outcomes)),
+        },
         words=words,
         splits={flat: sum(outcome.flat for outcome in outcomes), "undefined": sum(map(math.isnan, per_split))},
         epochs=tuple(outcome.epoch for outcome in outcomes),

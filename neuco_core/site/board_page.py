@@ -13,7 +13,7 @@ import numpy as np
 from neuco_core.boards.facts import FILTERS
 from neuco_core.boards.formatting import RANK, axes
 from neuco_core.boards.model import Board, BoardRow, Column, plain, rounded
-from neuco_core.boards.report import copies, diagnostics, overlaps
+from neuco_core.boards.report import copies, diagnostics, doubts, overlaps
 from neuco_core.boards.stats.ranking import Rule, rank
 from neuco_core.site import figures
 from neuco_core.site.board_table import gaps, layout, shades, short_names, table_view, value_of
@@ -56,6 +56,7 @@ def board_page(page: PageData, picture: str = "") -> str:
         pairs=has_pairs(page),
         diagnostics=diagnostics(board) if board.tasks else None,
         notes=(*board.notes, *overlaps(board), *copies(board)),
+        doubts=doubts(board),
         bibtex=bibtex(page),
         data=view_data(page, colours) if board.shown else None,
     )

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
-from neuco_core.boards.formatting import LOWER, MARK, NONE, RANK, nobody, reasons, show
+from neuco_core.boards.formatting import DOUBT, LOWER, MARK, NONE, RANK, nobody, reasons, show
 from neuco_core.boards.model import Column, Interval, Section, Value
 from neuco_core.boards.report import TEXT, marked
 from neuco_core.plugins.catalog import catalog
@@ -43,7 +43,15 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     env.filters |= {"linked": linked, "card": render_card, "num": num, "counted": counted, "plain": clean}
-    env.globals |= {"LOWER": LOWER, "MARK": MARK, "NONE": NONE, "RANK": RANK, "MANY": MANY, "MOST": MOST}
+    env.globals |= {
+        "DOUBT": DOUBT,
+        "LOWER": LOWER,
+        "MARK": MARK,
+        "NONE": NONE,
+        "RANK": RANK,
+        "MANY": MANY,
+        "MOST": MOST,
+    }
     env.globals |= {"policy": POLICY}
     words = (num, shown, show, literal, nobody, reasons, section_cells, column_heads, split_title, value_of, breakable)
     geometry = (figures.ends, figures.places, figures.path, figures.rank_ticks, figures.hue, figures.group_bars)

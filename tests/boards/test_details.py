@@ -108,6 +108,28 @@ def test_a_lower_is_better_task_is_marked_in_every_view() -> None:
     assert r"t00 $\downarrow$" in to_latex(table)
 
 
+def test_a_negative_mean_score_is_marked_wherever_it_stands_and_an_error_is_not() -> None:
+    """Below 0 more spread makes Q better: it does not compare these."""
+    wild, tame = np.array([[-250.0, 160.0], [-0.5, 0.2], [0.5, 0.7]]), np.array([[0.5, 0.7], [0.2, 0.3], [-0.5, 0.2]])
+    cells = cells_of([TaskScores(wild), TaskScores(tame), TaskScores(tame + 1)])
+    errors = structs.replace(cells.tasks[2], greater_is_better=False, metric="mae")
+    turned = {key: replace(cell, q=-(cell.q or 0)) for key, cell in cells.cells.items() if key[1] == "t02"}
+    board = board_of(replace(cells, tasks=(*cells.tasks[:2], errors), cells={**cells.cells, **turned}))
+    q = {row.method: row.value("t00", "q") or 0 for row in board.rows}
+    assert q["m001"] < q["m000"] < 0 < q["m002"], "−45 stands before −0.15"
+    table = grid(board, "q")
+    marked = {row[1]: [cell.startswith("†") for cell in row[-3:]] for row in table.rows}
+    assert marked == {"m000": [True, False, False], "m001": [True, False, False], "m002": [False, True, False]}
+    sentence = "† negative mean score, unreliable: Q does not compare these."
+    assert sentence in table.notes
+    assert sentence in table.brief
+    assert to_latex(table).count(r"$\dagger$-") == 3
+    page = board_page(PageData(id="made", title="made", board=board, cells=cells))
+    assert page.count('data-doubt="†" title="negative mean score, unreliable') == 3
+    assert "<b>†</b> = negative mean score" in page
+    assert "does not compare negative scores" in page, "the help of Q"
+
+
 def test_a_board_without_intervals_says_why() -> None:
     cells = cells_of([TaskScores(np.array([[0.1], [0.2]]))])
     assert any(note.startswith("No intervals") for note in grid(board_of(cells)).notes)

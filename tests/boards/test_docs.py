@@ -59,6 +59,14 @@ def test_a_board_fits_its_terminal_and_the_page_shows_it(text: str, committed_re
         assert block[1] == unstyled(shown)
 
 
+def test_p_first_says_too_much_where_noise_decides_and_the_page_says_so(text: str) -> None:
+    world = next(world for world in rank_intervals.worlds(None) if world.name == "noise decides")
+    said, true = rank_intervals.measure_first(world, 40, 8)
+    assert 25 < said < 45
+    assert true < said / 1.5
+    assert says(text, "33.7 and 11.5 % where noise decides")
+
+
 def test_what_the_baseline_does_to_the_table_of_the_paper(text: str, committed_registry: Path) -> None:
     published = read_published(committed_registry / "published/neuco-paper-table-4.json")
     board = published.board()

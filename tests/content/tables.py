@@ -70,9 +70,10 @@ SCORES = """\
 # Scores of the shipped methods
 
 The boards of the embedded suites: ranks, mean Q, and the mean score on each task. `neuco leaderboard show SUITE` shows
-the same with intervals. `mini` is synthetic: it is for trying things out, not for claims about the world. The settings
-of MOSAIKS, the autoencoder and PCA were chosen with the labels of `olinda` and `digits` in sight, so their scores there
-are a little too kind ([how](../../neuco_methods/mosaiks/README.md)); none was chosen on `mini`.
+the same with intervals. A † marks a negative mean score, which Q does not compare. `mini` is synthetic: it is for
+trying things out, not for claims about the world. The settings of MOSAIKS, the autoencoder and PCA were chosen with the
+labels of `olinda` and `digits` in sight, so their scores there are a little too kind
+([how](../../neuco_methods/mosaiks/README.md)); none was chosen on `mini`.
 
 """
 

@@ -142,6 +142,17 @@ def test_splits_by_group_keep_groups_together() -> None:
     assert got.samples["test"] == 15
 
 
+def test_the_sizes_of_a_score_are_means_over_its_splits() -> None:
+    """Groups differ in size, and the first split says little: intervals take the share of the test part from these."""
+    embeddings, signal = problem(80)
+    groups = np.repeat(np.arange(8), [40, 12, 8, 6, 5, 4, 3, 2])
+    protocol = load_protocol("ridge+k=12,splitter=group,test_size=0.25")
+    found = score(embeddings, label(signal[:, 0], groups=groups), protocol).samples
+    sizes = [len(test) for _, test in group(80, protocol, groups)]
+    assert found["test"] == round(np.mean(sizes)) != sizes[0]
+    assert found["train"] + found["test"] == 80
+
+
 def test_splits_by_group_need_groups_and_enough_of_them() -> None:
     embeddings, signal = problem(60)
     with pytest.raises(Exception, match="needs groups"):

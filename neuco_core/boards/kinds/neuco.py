@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace as replace_cells
 from typing import Any
 
 import numpy as np
 from msgspec.structs import replace
 
-from neuco_core.boards.cells import COVERAGE, TEST_TO_TRAIN, Cells, pool
+from neuco_core.boards.cells import COVERAGE, TEST_TO_TRAIN, Cell, Cells, pool
 from neuco_core.boards.formatting import RANK, show
 from neuco_core.boards.model import (
     RANDOM,
@@ -41,7 +42,14 @@ HOW = (
     "Splits cannot show what would change if an encoder were trained again, or if the samples were of other scenes"
 )
 COLUMNS = (
-    Column("best", "P(first)", "How often the method is first if splits are resampled", "higher", 0, "percent"),
+    Column(
+        "best",
+        "P(first)",
+        "How often the method is first if splits are resampled; among near equals that says too much",
+        "higher",
+        0,
+        "percent",
+    ),
     Column("weighted_rank", "Weighted rank", "Sum of weight × rank over the tasks; lower is better", "lower"),
     Column("mean_q", "Mean Q", "Mean of Q over the tasks", "higher", 2),
     Column("mean_score", "Mean score", "Mean of the mean scores over the tasks; errors count as negative", "higher"),
@@ -51,7 +59,14 @@ COLUMNS = (
 CELL_COLUMNS = (
     SCORE,
     STD,
-    Column("q", "Q", "Mean score relative to its spread over splits, times 100", "higher", 2),
+    Column(
+        "q",
+        "Q",
+        "Mean score relative to its spread over splits, times 100; grows with the number of samples, and below 0 with "
+        "the spread, so that it does not compare negative scores",
+        "higher",
+        2,
+    ),
     Column("rank", "Rank", "Rank by Q on the task", "lower", 0, "integer"),
 )
 TASK_COLUMNS = (
@@ -66,6 +81,8 @@ TASK_COLUMNS = (
 )
 
 
+NEGATIVE = "negative mean score, unreliable: Q does not compare these"
+FIRST = "P(first) counts replicates: among near equals it is higher than the chance to be the best."
 METHOD, TASK = Column("method", "Method", format="method"), Column("task", "Task", format="task")
 VARIANTS = {
     "No baselines": Rule(weights="no-baselines"),
@@ -110,6 +127,7 @@ def rank_cells(cells: Cells, *, coverage: str = "complete", replicates: int = 10
         raise UsageError("equal weights have no spread to measure", hint="Leave out spread, or weights = equal")
     if replicates < 2:
         raise UsageError("too few replicates", expected="at least 2", got=replicates)
+    cells = replace_cells(cells, cells={key: _doubted(cell) for key, cell in cells.cells.items()})
     chosen = pool(cells, coverage)
     left_out = tuple(
         m.row(None, cells.shown(m), values={"dim": m.dim}) for m in cells.methods if m not in chosen.methods
@@ -141,6 +159,12 @@ def rank_cells(cells: Cells, *, coverage: str = "complete", replicates: int = 10
         return ranked
     alike = tuple(tuple(board.names[m] for m in group) for group in groups(board.order, board.sure.apart))
     return replace(ranked, groups=alike, uncertainty=Uncertainty(LEVEL, HOW, replicates, SEED))
+
+
+def _doubted(cell: Cell) -> Cell:
+    """Below 0 more spread makes Q better. Errors, where lower is better, have a negative Q and a positive mean."""
+    negative = cell.scored and (cell.mean or 0) < 0 and (cell.q or 0) < 0
+    return replace_cells(cell, reason=NEGATIVE) if negative else cell
 
 
 def task_scores(cells: Cells, task: BoardTask) -> TaskScores:
@@ -209,6 +233,7 @@ def _notes(board: ComputedBoard, cells: Cells) -> Iterable[str]:
     if board.ranking.ghost:
         yield f"Weight of the ghost task: {board.ranking.ghost:.3f}."
     if board.sure:
+        yield FIRST
         yield from _likeliest(board, board.sure)
     else:
         yield "No intervals: they need scores of the same splits from all methods, at least two."
