@@ -149,7 +149,8 @@ def shuffle(n: int, protocol: Protocol, groups: np.ndarray | None = None) -> Spl
     return [(order[test:], order[:test]) for order in orders]
 
 
-@versioned(2)  # 2: the sizes of a record are means over its splits, no longer those of the first
+# 2: the sizes of a record are means over its splits, no longer those of the first
+@versioned(2)
 def group(n: int, protocol: Protocol, groups: np.ndarray | None = None) -> Splits:
     """The same, over whole groups: no group has samples in both parts, and the parts' sizes vary with the groups."""
     if groups is None:
