@@ -118,8 +118,8 @@ def test_methods_whose_numbers_depend_on_the_machine_are_named_on_the_board(boar
         == {"autoencoder", "autoencoder_post", "autoencoder_pre"}
         == {m.id for m in list_methods() if m.machine_spread}
     )
-    (note,) = (note for note in board.notes if note.startswith("Mean scores that depend on the machine:"))
-    assert all(f"{name} (by up to {rows[name]:g})" in note for name in dependent)
+    (note,) = (note for note in board.notes if note.startswith("Scores that vary between CPUs"))
+    assert all(f"{name} by up to {rows[name]:g}" in note for name in dependent)
     spread = load_method("autoencoder").machine_spread
     assert f"machine_spread     {spread}" in neuco("show", "autoencoder").out
     card = (Path(__file__).resolve().parents[2] / "neuco_methods/autoencoder/README.md").read_text(encoding="utf-8")
