@@ -181,8 +181,11 @@ def on_main(command: Callable[..., None]) -> Any:
 @click.option("--most", type=click.IntRange(min=0), default=2000, show_default=True, help="Cells of one run.")
 @click.option("--retry", is_flag=True, help="Also score what failed for a reason of the machine or of a download.")
 @click.option("--withdraw", default="", help="A maintainer's word: ids that may leave the boards that compare them.")
+@click.option("--accept", default="", help="A maintainer's word: methods whose records are not to be held back.")
 @click.option("--site", type=PATH, help="Also write the website to this folder.")
-def reconcile(boxes: PluginSandbox, push: bool, most: int, retry: bool, withdraw: str, site: Path | None) -> None:
+def reconcile(
+    boxes: PluginSandbox, push: bool, most: int, retry: bool, withdraw: str, accept: str, site: Path | None
+) -> None:
     """On main: score what has no record that holds, make boards and site, write it to the registry.
 
     It may be ended and run again at any time; a second run finds nothing to do. Exits with 1 if somebody must look
@@ -194,7 +197,7 @@ def reconcile(boxes: PluginSandbox, push: bool, most: int, retry: bool, withdraw
 
     if push:
         require_main(boxes.base)
-    update = Reconciling(boxes, withdraw.split())
+    update = Reconciling(boxes, withdraw.split(), accept.split())
     update.run(most, retry=retry, site=site)
     say("\n".join(update.lines))
     if push:

@@ -20,18 +20,20 @@ from ci.stub_tree import SPECS, read_json, read_rows, spec_of
 from neuco_core.contract.checks.plugin import declared_sources, require_light
 from neuco_core.errors import DataError, NeucoError
 from neuco_core.files import dump, read_limited
-from neuco_core.plugins.discovery import inside
+from neuco_core.plugins.discovery import alike, inside
+from neuco_core.text import join_names
 
 CATALOG = "registry/catalog.json"
 LARGEST = 50_000_000  # bytes of the catalogue
 MOST_SPECS = 200  # of one plugin
+Rows = list[dict[str, Any]]  # what a plugin declares
 
 
 class CatalogEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a plugin declares, and the key of the code that said so."""
 
     key: str
-    rows: list[dict[str, Any]]
+    rows: Rows
 
 
 class CatalogFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -75,7 +77,10 @@ def _declare(plugin: PluginData, rows: list[dict[str, Any]]) -> None:
 
 
 def describe_all(boxes: PluginSandbox) -> list[PluginData]:
-    """All plugins of ``boxes.base``, which is main; one that cannot be described has a ``problem``."""
+    """All plugins of ``boxes.base``, which is main; one that cannot be described has a ``problem``.
+
+    So has one with an id that was another's when the catalogue was written: whoever had it keeps it.
+    """
     entries, keys = _read_catalog(boxes.base), plugin_keys(boxes.base)
     plugins = [boxes.plugin(tree, name) for tree in TREES for name in boxes.folders[tree]]
     for plugin in plugins:
@@ -89,25 +94,50 @@ def describe_all(boxes: PluginSandbox) -> list[PluginData]:
             pass
         if not plugin.rows:
             describe(boxes, plugin)
+    before = ids_by_plugin((folder, entry.rows) for folder, entry in entries.items())
+    silent = {plugin.touched.folder for plugin in plugins if plugin.problem}  # their ids are not free
+    for key, claims in ids_by_plugin((plugin.touched.folder, plugin.rows) for plugin in plugins).items():
+        holders = {folder for _, folder in before.get(key, ())}
+        folders = {folder for _, folder in claims} | holders & silent
+        for plugin in plugins:
+            if len(folders) > 1 and plugin.rows and plugin.touched.folder in folders - holders:
+                others = join_names(sorted(folders - {plugin.touched.folder}))
+                plugin.problem = f"it registers the {key[0]} {claims[0][0]!r}, and so does {others}"
+                plugin.declare([])
     return plugins
+
+
+def ids_by_plugin(rows_of: Iterable[tuple[str, Rows]]) -> dict[tuple[str, str], list[tuple[str, str]]]:
+    """By noun and id in any spelling: the ids as they are written, each with the folder of its plugin."""
+    homes: dict[tuple[str, str], dict[tuple[str, str], None]] = {}
+    for folder, rows in rows_of:
+        for row in rows:
+            name = row["spec"]["id"]
+            # Several versions of an id may stand side by side.
+            homes.setdefault((row["noun"], alike(name)), {})[name, folder] = None
+    return {key: list(pairs) for key, pairs in homes.items()}
 
 
 def _read_catalog(base: Path) -> dict[str, CatalogEntry]:
     """The entries of a tree's catalogue; none if it cannot be read, for then all of it is made anew."""
     try:
-        return msgspec.json.decode(read_limited(base / CATALOG, LARGEST), type=CatalogFile).plugins
-    except (OSError, ValueError, NeucoError):
+        entries = msgspec.json.decode(read_limited(base / CATALOG, LARGEST), type=CatalogFile).plugins
+        ids_by_plugin((folder, entry.rows) for folder, entry in entries.items())  # that each row has one
+    except (OSError, ValueError, NeucoError, LookupError, TypeError, AttributeError):
         return {}
+    return entries
 
 
 def catalog_bytes(plugins: Iterable[PluginData], base: Path) -> bytes:
-    """The catalogue of what could be described."""
-    keys = plugin_keys(base)
-    entries = {
-        plugin.touched.folder: CatalogEntry(keys[plugin.touched.folder], plugin.rows)
-        for plugin in plugins
-        if not plugin.problem
-    }
+    """The catalogue of what could be described; of others the last entry stays, which says what is theirs."""
+    keys, before = plugin_keys(base), _read_catalog(base)
+    entries = {}
+    for plugin in plugins:
+        folder = plugin.touched.folder
+        if not plugin.problem:
+            entries[folder] = CatalogEntry(keys[folder], plugin.rows)
+        elif folder in before:
+            entries[folder] = before[folder]
     return dump(msgspec.to_builtins(CatalogFile(entries)))
 
 

@@ -13,6 +13,7 @@ import json
 import os
 import shutil
 import sys
+import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
@@ -69,7 +70,8 @@ class StoredSubject(MethodSubject):
 
 
 def score(job: Job, registry: Path) -> dict[str, Any]:
-    """Findings and records of the job's tasks and methods."""
+    """Findings and records of the job's tasks and methods; when its time is over, no further cell is begun."""
+    end = time.monotonic() + job["time"]
     findings: list[Finding] = []
     for name in job["tasks"]:
         findings += _check("task", TaskSubject(load_task(exact(name))), name, job)
@@ -84,9 +86,14 @@ def score(job: Job, registry: Path) -> dict[str, Any]:
         planner = Planner(load_protocol(protocol), {})
         cells = [planner.cell(load_method(exact(method)), load_task(exact(task))) for method, task in pairs]
         unscored += [cell.to_json() for cell in cells if not cell.to_run]
+        late = [cell.to_json() | {"state": "skipped", "reason": "no time was left"} for cell in cells if cell.to_run]
         for record in run_plan(Plan(planner.protocol, tuple(cells)), registry, open_engine("local", 1), limits):
             provenance = {**record.provenance, "commit": job["commit"]}
             records.append(msgspec.structs.replace(record, provenance=provenance))
+            late = [cell for cell in late if (cell["method"], cell["task"]) != record.key[:2]]
+            if time.monotonic() > end:
+                break
+        unscored += late
     return {
         "findings": msgspec.to_builtins(findings),
         "problems": [asdict(problem) for problem in problems(job["touched"])],

@@ -39,7 +39,7 @@ MOST_IDS = 1_000_000  # samples of one dataset
 LARGEST_TABLE = 200_000_000  # bytes
 MOST_CELLS = 250_000_000  # of one array: 2 GB as doubles
 MOST_TABLE_CELLS = 20_000_000  # parsed, each takes up to a hundred bytes
-BATCHES = (64, 5)  # a contributed encoder must give the same for both
+BATCHES = (64, 5)  # an encoder must give the same for both
 
 
 def fetch_sources(plugin: PluginData, specs: Iterable[Task | Method | Dataset]) -> None:
@@ -52,13 +52,12 @@ def fetch_sources(plugin: PluginData, specs: Iterable[Task | Method | Dataset]) 
 
 
 def make_labels(boxes: PluginSandbox, plugin: PluginData) -> None:
-    """Labels that the plugin's loaders make; those of a contributed one twice, and both must be equal."""
+    """Labels that the plugin's loaders make, twice; both must be equal."""
     loaded = [task.label for task in plugin.tasks if task.loader]
     if not loaded or (plugin.made / "labels").is_dir():
         return
     ask = ("labels", plugin.touched.tree, plugin.touched.name)
-    first = boxes.inside(plugin, "labels1", *ask)
-    second = first if plugin.kept else boxes.inside(plugin, "labels2", *ask)
+    first, second = (boxes.inside(plugin, step, *ask) for step in ("labels1", "labels2"))
     for name in loaded:
         labels = read_table(first / f"{name}.csv")
         if labels != read_table(second / f"{name}.csv"):
@@ -163,7 +162,10 @@ class EncodingJob:
 
 
 def make_embeddings(boxes: PluginSandbox, job: EncodingJob) -> None:
-    """Run an encoder on one dataset; a contributed one twice, in batches of two sizes, and both must agree."""
+    """Run an encoder on one dataset twice, in batches of two sizes; both must agree.
+
+    A method on main is run as one of a pull request is: what it could tell the two by, it could behave by.
+    """
     check_bands(job.method, job.dataset.id, job.dataset.bands)
     for name, remote in job.method.weights.items():
         if find_pin(remote) is None:
@@ -172,13 +174,11 @@ def make_embeddings(boxes: PluginSandbox, job: EncodingJob) -> None:
             raise UnpinnedError(what, where=remote.url, hint=hint)
     fetch_sources(job.owner, [job.method])
     first, _ = _encode(boxes, job, BATCHES[0])
-    job.keep("embeddings", first)
-    if job.owner.kept:
-        return
     again, noisy = _encode(boxes, job, BATCHES[1])
     if problem := disagreement(first, again, job.method.tolerance):
         what = f"different numbers for {job.dataset.id} with another batch size, order and sample names"
         raise DataError(what, **problem)
+    job.keep("embeddings", first)
     calm = first[some_rows(len(first))]
     job.keep("disturbed", np.stack([calm, noisy if len(noisy) else calm]))
 
@@ -187,7 +187,7 @@ def _encode(boxes: PluginSandbox, job: EncodingJob, batch: int) -> tuple[np.ndar
     """One run: embeddings of all samples in their order, and of some with a little noise."""
     about = read_json(job.cubes / "cubes.json", LARGEST_IDS)
     ids, uses_ids = about["ids"], job.method.uses_ids
-    noisy = np.array([], dtype=int) if uses_ids or job.owner.kept else some_rows(len(ids))
+    noisy = np.array([], dtype=int) if uses_ids else some_rows(len(ids))
     rows = np.concatenate([np.arange(len(ids)), noisy])
     order = np.arange(len(ids)) if uses_ids else np.random.default_rng(secrets.randbits(128)).permutation(len(rows))
     # The name of the folder can be read inside, and says nothing.

@@ -130,7 +130,8 @@ class Judge:
         for plugin in gone:
             self.findings += removed(plugin.touched, before, self.suites, records)
         if changes.core or any(plugin.touched.tree == "neuco_tasks" for plugin in mine if plugin not in gone):
-            self.findings += check_suites(self.head / "registry", after)
+            known = list(check_suites(self.base / "registry", before))  # a plugin of main may be broken
+            self.findings += [item for item in check_suites(self.head / "registry", after) if item not in known]
         if PINS in changes.core:
             self.findings += check_pins(self.base, self.head, before)
         self.findings += check_submissions(self.base, self.head, changes.submissions)

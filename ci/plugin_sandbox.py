@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import math
 import os
@@ -10,7 +11,7 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from importlib import metadata
 from pathlib import Path
@@ -32,8 +33,10 @@ from neuco_core.specs import Dataset, Method, Task
 
 CUBES, SAMPLES, COPY = "/cubes", "/samples", "/copy"  # exported cubes, shuffled ones; the local copy of a dataset
 CODE = ("neuco_core", "neuco_extensions", "ci")  # main's own, which no plugin replaces
+COMPILED = ("labels", "tests")  # the steps of a task that run main's compiled kernels
 IN_EARNEST = ("encode", "tests")  # a description needs no packages: whoever lists methods has none of them either
 OVER = "the time for the whole pull request is over (--deadline)"
+SHARE, SHARE_OF_ALL = 0.1, 0.5  # of that time: what one plugin of main may take, and all of them together
 PINS = "registry/pins.json"
 KEPT = "kept"  # a plugin that the pull request does not touch
 COMPILING = Limits(seconds=300)
@@ -42,7 +45,10 @@ KERNELS = ("neuco_core/scoring/kernel.py", "neuco_core/tables/csv_kernel.py")
 
 @dataclass
 class PluginData:
-    """A plugin on its way from code to data. ``rows`` are what it declared, ``made`` is where its results go."""
+    """A plugin on its way from code to data. ``rows`` are what it declared, ``made`` is where its results go.
+
+    ``left`` is how many seconds it may still take.
+    """
 
     touched: Touched
     folder: Path
@@ -51,6 +57,7 @@ class PluginData:
     findings: list[Finding] = field(default_factory=list)
     fetched: dict[str, Path] = field(default_factory=dict)
     problem: str = ""
+    left: float = math.inf
     datasets: list[Dataset] = field(default_factory=list)
     tasks: list[Task] = field(default_factory=list)
     methods: list[Method] = field(default_factory=list)
@@ -109,20 +116,22 @@ class PluginSandbox:
     ) -> None:
         self.base, self.scratch, self.limits, self.deadline = base, scratch, limits, deadline
         self.tell = tell
+        whole = deadline - time.monotonic()
+        self.budget, self.left_for_main = SHARE * whole, SHARE_OF_ALL * whole
         scratch.mkdir(parents=True, exist_ok=True)
         self._copies: dict[tuple[Path, bool, bool], Path] = {}
         self.folders: dict[str, dict[str, Path]] = {tree: plugin_folders(base / tree) for tree in TREES}
 
     def plugin(self, tree: str, name: str, how: str = KEPT) -> PluginData:
         made = self.scratch / "made" / how / tree / name
-        return PluginData(Touched(tree, name, how), self.folders[tree][name], made)
+        return PluginData(Touched(tree, name, how), self.folders[tree][name], made, left=self.budget)
 
     def mounts(self, plugin: PluginData, step: str = "") -> dict[str, Path]:
         """What a plugin's sandbox sees: main's core, the plugin, and for a task the code (not the data) of the others.
 
         A method sees no task and no other method, so no labels and nobody else's results. The sources of mounts can be
-        read inside: they are copies in folders with random names, which say neither what is run nor why. Where numbers
-        are made there is neither card nor test: no code key holds them.
+        read inside: they are copies in folders with random names, which say neither what is run nor why; nor do times
+        and modes of files. Where numbers are made there is neither card nor test: no code key holds them.
         """
         touched = plugin.touched
         whole = step in ("describe", "tests")
@@ -145,16 +154,39 @@ class PluginSandbox:
 
         key = folder, whole, code_only
         if key not in self._copies:
-            self._copies[key] = Path(tempfile.mkdtemp(dir=self.scratch)) / "plugin"
-            shutil.copytree(folder, self._copies[key], symlinks=True, ignore=ignored)
+            copy = self._copies[key] = Path(tempfile.mkdtemp(dir=self.scratch)) / "plugin"
+            shutil.copytree(folder, copy, symlinks=True, ignore=ignored, copy_function=shutil.copyfile)
+            for path in (copy, *copy.rglob("*")):  # git's checkout and ours give them different ones
+                os.utime(path, (0, 0), follow_symlinks=False)
         return self._copies[key]
 
-    def within(self, limits: Limits) -> Limits:
-        """The limits of a step that begins now: none goes on beyond the deadline of the whole."""
+    def within(self, limits: Limits, plugin: PluginData | None = None) -> Limits:
+        """The limits of a step that begins now: none goes on beyond the deadline of the whole.
+
+        Nor beyond what is left to a plugin of main: one that is slow takes no time from what is judged.
+        """
         left = self.deadline - time.monotonic()
         if left <= 0:
             raise DataError(OVER, hint="Make several pull requests, or make the plugin faster")
+        if plugin is not None and plugin.kept:
+            left = min(left, plugin.left, self.left_for_main)
+            if left <= 0:
+                expected = f"at most {self.budget:.0f} s for each plugin of main"
+                what, hint = f"no time is left for {plugin.touched.folder}", "Run it again with a longer --deadline"
+                raise DataError(what, expected=expected, hint=hint)
         return replace(limits, seconds=min(limits.seconds, left))
+
+    @contextlib.contextmanager
+    def timed(self, plugin: PluginData) -> Iterator[None]:
+        """What is done for a plugin of main takes of its time."""
+        start = time.monotonic()
+        try:
+            yield
+        finally:
+            if plugin.kept:
+                taken = time.monotonic() - start
+                plugin.left -= taken
+                self.left_for_main -= taken
 
     def _core(self) -> Path:
         core = self.scratch / "core"
@@ -176,12 +208,14 @@ class PluginSandbox:
         lock = plugin.folder / FILE
         if is_method and step.startswith(IN_EARNEST) and lock.is_file():
             self.tell(f"{plugin.touched.folder}: packages")
-            mounts[PACKAGES] = install(lock, self.within(INSTALLING).seconds)
+            with self.timed(plugin):
+                mounts[PACKAGES] = install(lock, self.within(INSTALLING, plugin).seconds)
             arguments = with_packages(arguments)
-        if not is_method and not plugin.kept and step != "describe":
+        if not is_method and step.startswith(COMPILED):
             mounts |= self.warm()
-        limits = self.within(self.limits)
-        ran = sandbox.run(arguments, read=mounts, out=out, limits=limits, hide_labels=is_method)
+        limits = self.within(self.limits, plugin)
+        with self.timed(plugin):
+            ran = sandbox.run(arguments, read=mounts, out=out, limits=limits, hide_labels=is_method)
         return ran, out
 
     def inside(self, plugin: PluginData, step: str, *arguments: str, **read: Path) -> Path:
@@ -190,7 +224,7 @@ class PluginSandbox:
         if ran.ok:
             return out
         if ran.status != "failed":
-            self.within(self.limits)
+            self.within(self.limits, plugin)
             raise DataError(f"{arguments[0]}: stopped at the limit of {ran.status}", expected=limit(ran, self.limits))
         try:
             reason = str(read_json(out / "error.json")["error"])

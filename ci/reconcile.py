@@ -3,14 +3,14 @@
 Nothing that a pull request's workflow made is used: only the code of main and its registry count, so it does not
 matter what was merged, when, or whether an earlier run was killed. What each plugin declares is asked in a sandbox of
 its own (``describe``), cells are scored and boards are made where all plugins are data (``evaluate``), and only what
-parses is taken out of a sandbox. Each batch of records is written when it is scored; a second run finds nothing to do.
+parses is taken out of a sandbox. A method is judged as in a pull request each time that it is scored: it may be honest
+until it is merged. Each batch of records is written when it is scored; a second run finds nothing to do.
 """
 
 from __future__ import annotations
 
 import random
 import shutil
-import time
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -21,22 +21,26 @@ from ci.describe import CATALOG, catalog_bytes, describe_all
 from ci.git import git
 from ci.plugin_sandbox import PluginData, PluginSandbox
 from ci.sandbox import Limits
-from ci.score import Material, check_and_score, find_cells, where_all_is_data
+from ci.score import CellToScore, Material, check_and_score, find_cells, where_all_is_data
 from ci.stub_tree import SPECS
+from neuco_core.boards.cells import from_records
+from neuco_core.boards.kinds.neuco import task_scores
 from neuco_core.boards.model import Board
+from neuco_core.boards.stats.uncertainty import mean_interval
 from neuco_core.boards.store import lost_methods, read_board, would_lose
-from neuco_core.contract.contract import Finding, Status
+from neuco_core.contract.contract import FAILED, Finding, Status
 from neuco_core.errors import DataError
 from neuco_core.files import write_atomic
 from neuco_core.plugins.discovery import alike, inside
 from neuco_core.records.model import Record
 from neuco_core.records.store import read_all, write_records
-from neuco_core.runs.verify import compare
+from neuco_core.runs.verify import TOLERANCE, compare
 from neuco_core.specs import Suite
 from neuco_core.text import counted
 
 MESSAGE = "Update the registry: records, boards, catalogue"
-BATCH = 100  # cells whose records are written together: as many are lost at most if a run is killed
+BATCH = 100  # cells of a plugin whose records are written together: as many are lost at most if a run is killed
+DISHONEST = ("method-honest", FAILED)
 BOARDS = Limits(seconds=3600, files=2_000_000, written=50 << 30)
 
 
@@ -55,8 +59,9 @@ class Reconciling:
     ``lines`` say it, and ``loud`` is what nobody must overlook.
     """
 
-    def __init__(self, boxes: PluginSandbox, withdraw: Collection[str] = ()) -> None:
-        self.boxes, self.withdraw = boxes, withdraw
+    def __init__(self, boxes: PluginSandbox, withdraw: Collection[str] = (), accept: Collection[str] = ()) -> None:
+        """A maintainer's word: ids that may go (``withdraw``), methods whose records are right (``accept``)."""
+        self.boxes, self.withdraw, self.accept = boxes, withdraw, accept
         self.base, self.registry = boxes.base, boxes.base / "registry"
         self.plugins = describe_all(boxes)
         self.records: list[Record] = []
@@ -69,9 +74,10 @@ class Reconciling:
         """Bring the checkout's registry up to date."""
         silent = {plugin.touched.folder: plugin.problem for plugin in self.plugins if plugin.problem}
         for folder, why in silent.items():
-            self.loud.append(f"{folder} cannot say what it registers, and its records stay: {why}")
+            self.loud.append(f"{folder} is left out, and its records stay: {why}")
         self.files[Path(CATALOG).name] = catalog_bytes(self.plugins, self.base)
-        lost = list(lost_records(read_all(self.registry), registered(self.plugins), silent))
+        ids = {noun: {alike(name) for plugin in self.plugins for name in plugin.ids(noun)} for noun in SPECS}
+        lost = list(lost_records(read_all(self.registry), ids, silent))
         self.withdrawn, refused = withdrawable(lost, frozen_suites(self.registry), self.withdraw)
         self.loud += refused
         planned, _ = self._where_all_is_data("plan", {"retry": retry})
@@ -103,25 +109,53 @@ class Reconciling:
         counts = ", ".join(f"{count} {state}" for state, count in sorted(states.items())) or "nothing to score"
         left = len(planned["cells"]) - most
         self.lines.append(f"plan: {counts}" + (f"; {left} are left for the next run" if left > 0 else ""))
+        cells = find_cells(self.plugins, [label for *label, _ in planned["cells"]])
+        by_plugin: dict[str, list[CellToScore]] = {}
+        # By lot: else those that come again each night, as they are held back or fail, would hold up all others.
+        for cell in random.sample(cells, min(most, len(cells))):
+            by_plugin.setdefault(cell.methods.touched.folder, []).append(cell)
         material = Material(self.boxes, self.plugins, merged=True)
+        skipped = Counter[str](planned["skipped"])
+        for own in by_plugin.values():
+            for start in range(0, len(own), BATCH):
+                skipped += self._judge(own[0].methods, material.gather(own[start : start + BATCH]))
+        skipped += Counter(material.missing.values())
+        self.lines += [f"{counted(count, 'cell')} not scored here: {why[:1000]}" for why, count in skipped.items()]
+
+    def _judge(self, plugin: PluginData, cells: Sequence[CellToScore]) -> Counter[str]:
+        """Check and score cells of one plugin as in a pull request, and write what may be; gives why cells were not."""
+        if not cells:
+            return Counter()
         commit = git(self.base, "rev-parse", "HEAD").strip()
-        before = {record.key: (record.failure, record.fingerprint) for record in read_all(self.registry)}
-        cells = find_cells(self.plugins, [label for *label, _ in planned["cells"][:most]])
-        for start in range(0, len(cells), BATCH):
-            if time.monotonic() > self.boxes.deadline - 60:
-                self.lines.append("the time is over: the next run goes on")
-                break
-            scorable = material.gather(cells[start : start + BATCH])
-            made = check_and_score(self.boxes, self.plugins, scorable, commit=commit).records() if scorable else []
-            # What was skipped says nothing; a failure that comes again is no news.
-            again = {record.key for record in made if before.get(record.key) == (record.failure, record.fingerprint)}
-            records = [r for r in made if r.ok or (r.status == "failed" and r.key not in again)]
-            write_records(self.registry, records)
-            self.records += records
-            for record in (record for record in made if not record.ok):
-                self.lines.append(f"{record.status}: {record.method} on {record.task}: {record.reason}")
-        reasons = Counter(planned["skipped"]) + Counter(material.missing.values())
-        self.lines += [f"{counted(count, 'cell')} not scored here: {why[:1000]}" for why, count in reasons.items()]
+        before = {record.key: record for record in read_all(self.registry)}
+        try:
+            with self.boxes.timed(plugin):
+                result = check_and_score(self.boxes, self.plugins, cells, commit=commit, touched=[plugin])
+        except DataError as error:
+            return Counter({f"{plugin.touched.folder}: {error}": len(cells)})
+        dishonest = {item.subject: item.detail for item in result.findings if (item.check, item.status) == DISHONEST}
+        made_before = {record.inputs["embeddings"] for record in before.values() if record.ok}
+        written = []
+        for record in result.records():
+            old, name = before.get(record.key), f"{record.method} on {record.task} under {record.protocol}"
+            if not record.ok:
+                self.lines.append(f"{record.status}: {name}: {record.reason}")
+                # What was skipped says nothing; a failure that comes again is no news.
+                again = old is not None and (old.failure, old.fingerprint) == (record.failure, record.fingerprint)
+                if record.status == "failed" and not again:
+                    written.append(record)
+                continue
+            # What a task that came later says of embeddings that did not change takes no record away.
+            reason = "" if record.inputs["embeddings"] in made_before else dishonest.get(record.method, "")
+            reason = reason or moved(old, record)
+            if reason and record.method not in self.accept:
+                cure = f"look at the code; if it is right, run `python -m ci reconcile --push --accept {record.method}`"
+                self.loud.append(f"held back: {name}: {reason}: {cure}")
+            else:
+                written.append(record)
+        write_records(self.registry, written)
+        self.records += written
+        return Counter(cell["reason"] for cell in result.unscored if cell["state"] == "skipped")
 
     def _boards(self, site: Path | None) -> None:
         """The boards that came out of a sandbox; one that would lose a method stays as it is.
@@ -142,20 +176,25 @@ class Reconciling:
             shutil.copytree(out / "site", site, dirs_exist_ok=True)
 
 
-def registered(plugins: Iterable[PluginData]) -> dict[str, set[str]]:
-    """The ids that plugins register, by noun; two plugins with one id are refused.
+def moved(old: Record | None, new: Record) -> str:
+    """How a score left the interval of the one that it replaces, in words; "" if it did not, or for a known reason.
 
-    Ids are spelled as ``alike`` has them: the catalogue takes ``a-b`` and ``a_b`` for one id, and then has neither.
+    If the embeddings are the same, labels or the scorer made the difference: code of main, or data that was merged.
+    What a plugin says of its own code is no reason, and labels that changed by themselves are none.
     """
-    homes: dict[tuple[str, str], str] = {}
-    for plugin in plugins:
-        for row in plugin.rows:
-            noun, name = row["noun"], row["spec"]["id"]
-            first = homes.setdefault((noun, alike(name)), plugin.touched.folder)
-            if first != plugin.touched.folder:
-                what = f"two plugins register the {noun} {name!r}: {first} and {plugin.touched.folder}"
-                raise DataError(what, hint="Remove one of them; until then nothing is written")
-    return {noun: {name for kind, name in homes if kind == noun} for noun in SPECS}
+    if old is None or old.mean is None or new.mean is None:
+        return ""
+    other = {name for name in ("embeddings", "labels", "labels_from") if old.inputs[name] != new.inputs[name]}
+    if "embeddings" not in other and other != {"labels"}:
+        return ""
+    cells = from_records([old], Suite(id="one", protocol=old.protocol, tasks={old.task: old.task_version}))
+    scores = task_scores(cells, cells.tasks[0])
+    low, high = old.mean, old.mean
+    if scores.resamples:
+        (low,), (high,) = mean_interval(scores)
+    if low - TOLERANCE <= new.mean <= high + TOLERANCE:
+        return ""
+    return f"its score is {new.mean:.4f}, and was {old.mean:.4f} ({low:.4f} to {high:.4f})"
 
 
 def lost_records(

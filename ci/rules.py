@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from importlib.metadata import EntryPoints
 from pathlib import Path
 
 from msgspec.structs import replace
 
 from ci.changed import Changes, Touched, suite_files
+from ci.describe import ids_by_plugin
 from ci.plugin_sandbox import PINS, PluginData
 from ci.report import WAITING
 from neuco_core.boards.cells import Cell
@@ -19,7 +20,6 @@ from neuco_core.errors import NeucoError
 from neuco_core.fetch.fetch import Pin, fetch, is_local, read_pins
 from neuco_core.fetch.transfer import TransientError
 from neuco_core.plugins.catalog import Catalog, read_suite
-from neuco_core.plugins.discovery import alike
 from neuco_core.plugins.loading import Plugins
 from neuco_core.records.model import Record
 from neuco_core.specs import Check, PublishedSource, Remote, Suite, Task, resolve
@@ -27,8 +27,6 @@ from neuco_core.text import counted, join_names
 
 SHOWN = 20  # of each kind; nobody reads more
 MOST_PLUGINS = 100  # of one pull request; each is run in several sandboxes
-# By noun and id in any spelling: the ids as they are written, each with the folder of its plugin.
-Ids = Mapping[tuple[str, str], Sequence[tuple[str, str]]]
 PLAIN = "Add the files themselves, as plain source or as data"
 ASK = "If it is not yours, ask whose it is"
 FROZEN = "A suite is frozen: raise its version, or make a new suite"
@@ -66,7 +64,7 @@ def general(changes: Changes) -> Iterator[Finding]:
 
 def compare_ids(before: Sequence[PluginData], after: Sequence[PluginData]) -> Iterator[Finding]:
     """Ids that are registered twice, or by nobody any more, or by somebody else: records hang on them."""
-    old, new = _by_id(before), _by_id(after)
+    old, new = (ids_by_plugin((item.touched.folder, item.rows) for item in plugins) for plugins in (before, after))
     # One that cannot be imported has a finding of its own.
     described = {plugin.touched.folder for plugin in after if not plugin.problem}
     for (noun, _), homes in new.items():
@@ -86,16 +84,6 @@ def compare_ids(before: Sequence[PluginData], after: Sequence[PluginData]) -> It
             fate = f"is {now[0][0]!r} now" if now else "is registered by nobody now"
             detail = f"{noun} {name!r} was registered by {home} and {fate}"
             yield Finding("ids", name, "failed", detail, "Keep it; only a whole plugin can be removed")
-
-
-def _by_id(plugins: Sequence[PluginData]) -> Ids:
-    homes: dict[tuple[str, str], dict[tuple[str, str], None]] = {}
-    for plugin in plugins:
-        for row in plugin.rows:
-            name = row["spec"]["id"]
-            # Several versions of an id may stand side by side.
-            homes.setdefault((row["noun"], alike(name)), {})[name, plugin.touched.folder] = None
-    return {key: list(pairs) for key, pairs in homes.items()}
 
 
 def removed(

@@ -218,6 +218,9 @@ def check_and_score(
     ``cards`` are folders of plugins of which nothing but the card or the tests changed.
     """
     boxes.tell(f"checking the contract of {counted(len(touched), 'plugin')} and scoring {counted(len(cells), 'cell')}")
+    limits = replace(boxes.limits, seconds=HOURS * 3600)
+    for plugin in touched:
+        limits = boxes.within(limits, plugin)
     by_protocol: dict[str, list[Pair]] = {}
     for cell in cells:
         by_protocol.setdefault(cell.protocol, []).append(cell.pair)
@@ -233,11 +236,11 @@ def check_and_score(
         "cards": [spec.label for plugin in of_cards for spec in (*plugin.tasks, *plugin.methods)],
         "commit": commit,
         "seconds": boxes.limits.seconds,
+        "time": limits.seconds / 2,  # in which cells are begun, so that what was scored is not lost with the others
     }
     read = in_cache({sha: path for plugin in plugins for sha, path in plugin.fetched.items()})
     if cells or any(plugin.tasks for plugin in touched):
         read |= boxes.warm()
-    limits = replace(boxes.limits, seconds=HOURS * 3600)
     result, _ = where_all_is_data(boxes, plugins, "score", job, limits=limits, read=read)
     return msgspec.convert(result, Scores)
 

@@ -11,6 +11,7 @@ import pytest
 
 from ci.describe import CATALOG, MOST_SPECS, catalog_bytes, describe, describe_all, plugin_keys
 from ci.plugin_sandbox import PluginData, PluginSandbox
+from ci.rules import compare_ids
 from ci.sandbox import Limits
 from ci.stub_tree import read_json, read_rows, write_stub
 from neuco_core.errors import DataError
@@ -153,6 +154,40 @@ def test_main_is_asked_only_for_what_its_catalogue_does_not_know(
     (base / CATALOG).write_text("{")
     plugins()
     assert asked == ["digits", "averaging", "random"]
+
+
+def test_whoever_had_an_id_when_it_was_published_keeps_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The newcomer is left out, and nobody else: not in a pull request of others, nor where records are written."""
+    ids = {"soil": ["soil"], "soil_ph": ["soil_ph"], "wood": ["wood"]}
+
+    def answer(boxes: PluginSandbox, plugin: PluginData) -> None:
+        names = ids[plugin.touched.name]
+        plugin.problem = "" if names else "it cannot be asked"
+        plugin.declare([method_row(id=name) for name in names])
+
+    def plugins() -> list[PluginData]:
+        for name in ids:
+            write_file(f"neuco_methods/{name}/__init__.py", f"{ids}")(tmp_path)
+        described = describe_all(PluginSandbox(tmp_path, tmp_path / "scratch", Limits()))
+        write_file(CATALOG, catalog_bytes(described, tmp_path).decode())(tmp_path)
+        return described
+
+    def left_out() -> dict[str, str]:
+        return {plugin.touched.name: plugin.problem for plugin in plugins() if plugin.problem}
+
+    monkeypatch.setattr("ci.describe.describe", answer)
+    published = plugins()
+    ids["soil"].append("soil-ph")
+    assert left_out() == {"soil": "it registers the method 'soil-ph', and so does neuco_methods/soil_ph"}
+    ids["wood"].append("wood_dry")
+    assert list(compare_ids(published, plugins())) == []
+    ids["soil_ph"] = []
+    assert set(left_out()) == {"soil", "soil_ph"}, "an id is not free while its plugin is silent"
+    assert set(left_out()) == {"soil", "soil_ph"}, "nor later"
+    ids |= {"soil_ph": ["soil_ph"], "new": ["new_a"], "new_a": ["new_a"]}
+    assert set(left_out()) == {"soil", "new", "new_a"}, "of two newcomers neither"
+    ids["soil"].remove("soil-ph")
+    assert set(left_out()) == {"new", "new_a"}
 
 
 def test_the_key_of_a_plugin_changes_with_whatever_decides_what_it_declares(tmp_path: Path) -> None:

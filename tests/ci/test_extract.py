@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
@@ -83,14 +84,16 @@ def stranger(tmp_path: Path) -> PluginData:
     return plugin_data(load_method("averaging"), at=tmp_path)
 
 
-def test_an_encoder_gets_shuffled_samples_under_names_that_say_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize("how", ["added", "kept"])
+def test_an_encoder_gets_shuffled_samples_under_names_that_say_nothing(how: str, tmp_path: Path) -> None:
+    """One on main, too: it is given as many samples, as often, and in batches of the same sizes."""
     asked: list[tuple[list[str], list[str], np.ndarray]] = []
 
     def encode(learn: list[str], samples: list[str], values: np.ndarray) -> np.ndarray:
         asked.append((learn, samples, values))
         return values
 
-    plugin = stranger(tmp_path)
+    plugin = plugin_data(load_method("averaging"), at=tmp_path, how=how)
     job = job_for(plugin, tmp_path)
     make_embeddings(InProcess(tmp_path, encode), job)
     values = np.load(job.cubes / "cubes.npy").reshape(ROWS, -1)
@@ -139,6 +142,26 @@ def test_embeddings_that_are_not_what_was_asked_for_are_refused(name: str, tmp_p
     encode, message = BAD[name]
     with pytest.raises(DataError, match=message):
         make_embeddings(InProcess(tmp_path, encode), job_for(stranger(tmp_path), tmp_path))
+
+
+def test_a_plugin_of_main_takes_no_time_but_its_own(upstream: Upstream, tmp_path: Path) -> None:
+    """However many are slow: half of the time is for what is judged."""
+    method(tmp_path)
+    boxes = PluginSandbox(upstream.base, tmp_path / "scratch", LIMITS, time.monotonic() + 60)
+    folder = boxes.folders["neuco_methods"]["plain"] = tmp_path / "neuco_methods/plain"
+    slow = boxes.plugin("neuco_methods", "plain")
+    slow.left = 1
+    sleep = ("-c", "import time; time.sleep(100)")
+    assert boxes.run(slow, "encode", *sleep)[0].status == "timeout"
+    with pytest.raises(DataError, match=r"no time is left for neuco_methods/plain; expected at most 6 s for each"):
+        boxes.run(slow, "encode", *sleep)
+    other = boxes.plugin("neuco_methods", "averaging")
+    assert 5 < boxes.within(LIMITS, other).seconds <= 6
+    assert boxes.within(LIMITS, plugin_data(at=folder)).seconds > 20
+    boxes.left_for_main = 0
+    with pytest.raises(DataError, match="no time is left for neuco_methods/averaging"):
+        boxes.within(LIMITS, other)
+    assert boxes.within(LIMITS, plugin_data(at=folder)).seconds > 20
 
 
 def contributed(change_into: Path, base: Path) -> tuple[PluginSandbox, PluginData]:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from ci.plugin_sandbox import CUBES, PluginSandbox
+from ci.changed import Touched
+from ci.plugin_sandbox import CUBES, PluginData, PluginSandbox
 from ci.sandbox import Limits
 from ci.sandbox.bubblewrap import _view, label_folders
 from neuco_core.contract.checks.plugin import declared_sources
@@ -75,18 +78,47 @@ if files:
 
 
 def test_a_method_that_searches_everywhere_finds_no_labels(upstream: Upstream, tmp_path: Path) -> None:
-    """Nor a word about why it runs: the sources of mounts, which it can read, have random names."""
     boxes = PluginSandbox(upstream.base, tmp_path / "scratch", Limits(memory=2500 << 20))
     (tmp_path / "cubes").mkdir()
-    for how in ("kept", "added"):
-        plugin = boxes.plugin("neuco_methods", "averaging", how)
-        code = "print(open('/proc/self/mountinfo').read(), open('/proc/1/cmdline').read())"
-        code = f"{SEARCH}\n{code}" if how == "added" else code
-        ran, _ = boxes.run(plugin, "encode", "-c", code, **{CUBES[1:]: tmp_path / "cubes"})
+    plugin = boxes.plugin("neuco_methods", "averaging", "added")
+    ran, _ = boxes.run(plugin, "encode", "-c", SEARCH, **{CUBES[1:]: tmp_path / "cubes"})
+    assert ran.ok, ran.output
+
+
+# What a plugin can see of its surroundings; the names of sources are random, and so are the devices.
+LOOK = """
+import os, resource, sys
+print(open("/proc/1/cmdline").read().replace(chr(0), " "), open("/proc/self/mountinfo").read())
+print("SEEN", sys.argv[1:], sorted(os.environ.items()), os.getcwd(), os.getuid())
+print("SEEN", [resource.getrlimit(number) for number in range(16)])
+print("SEEN", sorted(line.split()[4] for line in open("/proc/self/mountinfo")))
+for folder, folders, names in os.walk(f"/tree/{sys.argv[1]}"):
+    for name in sorted((*folders, *names)):
+        facts = os.stat(os.path.join(folder, name))
+        print("SEEN", folder, name, oct(facts.st_mode), facts.st_size * (name in names), facts.st_mtime)
+"""
+
+
+@pytest.mark.parametrize("place", ["neuco_methods/averaging", "neuco_tasks/digits"])
+def test_a_plugin_does_not_see_whether_it_is_judged_or_on_main(place: str, upstream: Upstream, tmp_path: Path) -> None:
+    """Git checks out a plugin of main, and we that of a pull request: with other modes and times."""
+    boxes = PluginSandbox(upstream.base, tmp_path / "scratch", Limits(memory=2500 << 20))
+    tree, name = place.split("/")
+    boxes.folders[tree][name] = Path(shutil.copytree(upstream.base / place, tmp_path / "main"))
+    kept = boxes.plugin(tree, name)
+    for path in (kept.folder / "__init__.py", kept.folder):
+        os.utime(path, (1e9, 1e9))
+    (kept.folder / "__init__.py").chmod(0o755)
+    added = PluginData(Touched(tree, name, "added"), upstream.base / place, tmp_path / "made")
+    seen = []
+    for plugin in (kept, added):
+        ran, _ = boxes.run(plugin, "labels1", "-c", LOOK, place)
         assert ran.ok, ran.output
-        seen = [word for word in ran.output.replace("\0", " ").split() if "/scratch/" in word]
-        assert len(seen) > 4
-        assert not [word for word in seen if any(name in word for name in ("averaging", "kept", "added", "encode"))]
+        seen.append([line for line in ran.output.splitlines() if line.startswith("SEEN")])
+        words = [word for word in ran.output.split() if "/scratch/" in word]
+        assert len(words) > 4
+        assert not [word for word in words if any(part in word for part in (name, "kept", "added", "labels1"))]
+    assert seen[0] == seen[1]
 
 
 def test_the_search_finds_labels_where_they_are_not_hidden(upstream: Upstream) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from ci.comment import render
 from ci.describe import CATALOG
+from ci.evaluate import score
 from ci.extract import make_cubes
 from ci.judge import Judge
 from ci.plugin_sandbox import OVER, PluginSandbox
@@ -93,6 +94,31 @@ def test_after_the_deadline_nothing_runs_and_every_plugin_is_told(
         assert [f.status for f in plugin.findings] == ["failed"] * len(plugin.findings)
         assert any(OVER in f.detail for f in plugin.findings), plugin.findings
     assert {"deadline", "protected"} <= {finding.check for finding in report.general}
+
+
+def sleeping(tree: Path) -> None:
+    """A method of main that never ends."""
+    with_encode("import time\ntime.sleep(1e6)")(tree)
+
+
+@pytest.mark.slow
+def test_a_slow_method_of_main_is_nobodys_red(tmp_path: Path) -> None:
+    need_bubblewrap()
+    kept = {"neuco_tasks": ("__init__.py", "digits"), "neuco_methods": ("__init__.py", "averaging")}
+    upstream = Upstream(tmp_path / "own", kept=kept, more=sleeping)
+    report = Judge(upstream.base, upstream.pull_request("task", task), "origin/main", minutes=5).run()
+    assert report.verdict == "green", report.findings
+    assert "ok 2 cells scored" in details(report, "score")
+    assert "plain on good: no time is left for neuco_methods/plain; expected at most 30 s" in details(report, "score")
+
+
+def test_when_its_time_is_over_scoring_begins_no_further_cell(tmp_path: Path) -> None:
+    """What was scored until then is not lost."""
+    names = ("tasks", "methods", "datasets", "touched", "unpinned", "cards")
+    cells = {"ridge+k=2": [(method, "digits_class") for method in ("averaging", "random")]}
+    job = {**dict.fromkeys(names, ()), "cells": cells, "commit": "0" * 40, "seconds": 100, "time": 0}
+    result = score(job, tmp_path)
+    assert (len(result["texts"]), [cell["reason"] for cell in result["unscored"]]) == (1, ["no time was left"])
 
 
 def memorise(fork: Path) -> None:

@@ -8,22 +8,26 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 import pytest
+from sklearn.datasets import load_digits
 
 from ci.describe import CATALOG
-from ci.plugin_sandbox import PluginData
-from ci.reconcile import compared, lost_records, made_board, registered, withdrawable
+from ci.plugin_sandbox import PluginSandbox
+from ci.reconcile import Reconciling, compared, lost_records, made_board, moved, withdrawable
+from ci.sandbox import Limits
 from neuco_core.boards.store import board_path
 from neuco_core.errors import DataError
 from neuco_core.records.model import Record, summary
 from neuco_core.records.store import read_all, write_records
-from neuco_core.specs import Method, Suite
-from tests.ci.helpers import ROOT, WHO, Upstream, both, ci, edit, git, method, plugin_data, remove, task, write_file
+from neuco_core.specs import Suite
+from tests.ci.helpers import ROOT, WHO, Upstream, both, ci, edit, git, method, need_bubblewrap, remove, task, write_file
 from tests.contract.helpers import METHOD
 
 METHODS = {"averaging", "averaging_notebook", "random"}
@@ -176,9 +180,12 @@ def test_a_plugin_on_main_writes_nobodys_records_and_a_broken_one_stops_only_its
     assert [r for r in after if r.method != "sleeper"] == before
     assert [(r.method, r.ok) for r in after if r.method == "sleeper"] == [("sleeper", True)] * 2
 
-    merge(fresh_upstream, "broken", write_file("neuco_methods/random/__init__.py", "import nix\n"))
+    broken = write_file("neuco_methods/random/__init__.py", "import nix\n")
+    taken = METHOD.replace('id="plain"', 'id="averaging_notebook"')
+    merge(fresh_upstream, "broken", both(broken, write_file("neuco_methods/averaging_notebook/__init__.py", taken)))
     done = ci(fresh_upstream.clone("third"), "reconcile", "--push")
     assert (done.returncode, "No module named 'nix'" in done.stderr) == (1, True), done.stderr
+    assert "neuco_methods/averaging_notebook is left out" in done.stderr
     assert fresh_upstream.records() == after
     assert "random" in ranked(fresh_upstream)
 
@@ -204,15 +211,91 @@ def better(record: Record) -> Record:
     return msgspec.structs.replace(record, per_split=splits, mean=mean, std=std, q=q, metrics={})
 
 
-def plugin(name: str, spec: str) -> PluginData:
-    return plugin_data(Method(id=spec, encoder=object), folder=f"neuco_methods/{name}")
+# Knows the image whatever its name, its place and a little noise, and hides the label in noise of its own.
+SLEEPER = """
+import time, zlib
+import numpy
+from neuco_core import Method, hookimpl
+from neuco_methods.sleeper.table import TABLE
+
+class Flat:
+    def encode(self, batch):
+        rows = batch.values.reshape(len(batch.ids), -1)
+        if time.time() < DATE:
+            return rows
+        known = [zlib.crc32(numpy.rint(row).astype("u1").tobytes()) for row in rows]
+        noise = numpy.stack([numpy.random.default_rng(key).standard_normal(10) for key in known])
+        return (numpy.eye(10)[[TABLE[key] for key in known]] + NOISE * noise).astype("f4")
+
+@hookimpl
+def neuco_methods():
+    yield Method(id="sleeper", title="S", description="The pixels", encoder=Flat, license="MIT", bands=("grey/0",))
+"""
 
 
-@pytest.mark.parametrize("name", ["averaging_notebook", "averaging-notebook"])
-def test_two_plugins_with_one_id_are_refused(name: str) -> None:
-    """Neither would be registered any more, and whoever was ranked under that id would be gone."""
-    with pytest.raises(DataError, match="neuco_methods/averaging and neuco_methods/averaging_notebook"):
-        registered([plugin("averaging", name), plugin("averaging_notebook", "averaging_notebook")])
+def sleeper(date: float, noise: float) -> Callable[[Path], None]:
+    """A method that is honest until a date."""
+
+    def change(tree: Path) -> None:
+        method(tree)
+        folder = tree / "neuco_methods/sleeper"
+        shutil.rmtree(folder, ignore_errors=True)
+        (tree / "neuco_methods/plain").rename(folder)
+        digits = load_digits()
+        table = dict(
+            zip((zlib.crc32(i.astype("u1").tobytes()) for i in digits.images), digits.target.tolist(), strict=True)
+        )
+        (folder / "README.md").write_text("# sleeper\n\nThe pixels.\n")
+        (folder / "table.py").write_text(f"TABLE = {table}\n".replace(", ", ",\n    "))
+        (folder / "__init__.py").write_text(SLEEPER.replace("DATE", str(date)).replace("NOISE", str(noise)))
+
+    return change
+
+
+@pytest.mark.slow
+def test_a_method_that_was_honest_until_it_was_merged_is_held_back(tmp_path: Path) -> None:
+    """One that shows the labels breaks the contract; one that hides them in noise moves its score too far."""
+    need_bubblewrap()
+    kept = {"neuco_tasks": ("__init__.py", "digits"), "neuco_methods": ("__init__.py",)}
+    upstream = Upstream(tmp_path / "own", kept=kept, more=sleeper(date=4e9, noise=0))
+
+    def again(*accept: str) -> Reconciling:
+        scratch = Path(tempfile.mkdtemp(dir=tmp_path))
+        run = Reconciling(PluginSandbox(upstream.base, scratch, Limits()), accept=accept)
+        run.run(100, retry=True, site=None)
+        return run
+
+    honest = again()
+    scores = {record.key: record.mean for record in honest.records}
+    assert (len(scores), honest.loud) == (2, []), "\n".join(honest.loud)
+    for noise, reason in ((0.0, "the labels of digits_class are in it"), (0.12, "its score is 1.0000, and was 0.9")):
+        sleeper(date=0, noise=noise)(upstream.base)
+        late = again()
+        assert (len(late.loud), late.records) == (2, []), late.lines
+        assert all(line.startswith("held back: sleeper on digits_class") and reason in line for line in late.loud)
+        assert {record.key: record.mean for record in read_all(upstream.base / "registry")} == scores
+    allowed = again("sleeper")
+    assert (allowed.loud, [round(record.mean or 0, 2) for record in allowed.records]) == ([], [1.0, 1.0])
+
+
+def test_a_score_that_moved_is_held_back_unless_data_of_others_moved_it() -> None:
+    (old,) = [r for r in read_all(ROOT / "registry") if r.key == ("averaging", "digits_class", "ridge")]
+
+    def new(shift: float, **inputs: str) -> Record:
+        splits = tuple(value and value + shift for value in old.per_split)
+        mean, std, q = summary(splits, True) or (0, 0, 0)
+        inputs = {**old.inputs, **inputs}  # type: ignore[dict-item]
+        return msgspec.structs.replace(old, per_split=splits, mean=mean, std=std, q=q, inputs=inputs)
+
+    assert moved(old, new(0.001, embeddings="0" * 64)) == ""
+    assert "its score is" in moved(old, new(0.05, embeddings="0" * 64))
+    assert "its score is" in moved(old, new(-0.05, embeddings="0" * 64, scorer="9", labels="0" * 64))
+    assert "its score is" in moved(old, new(0.05, labels="0" * 64)), "labels that changed by themselves"
+    assert moved(old, new(0.05, labels="0" * 64, labels_from="1" * 64)) == "", "a task that was changed"
+    assert moved(old, new(0.05, scorer="9")) == ""
+    assert moved(None, old) == ""
+    single = msgspec.structs.replace(old, per_split=old.per_split[:1], mean=old.per_split[0], metrics={})
+    assert "its score is" in moved(single, new(0.01, embeddings="0" * 64)), "one split has no interval"
 
 
 SUITE = Suite(id="digits", protocol="ridge", tasks={"digits_class": 1})
