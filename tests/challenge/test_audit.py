@@ -344,7 +344,9 @@ def test_an_amendment_that_was_entered_and_not_published_is_published_by_the_nex
     [
         "DELETE FROM amendments WHERE number = 1",
         "DELETE FROM amendments WHERE number = 2",
+        "UPDATE amendments SET number = 5 WHERE number = 2",
         "UPDATE amendments SET follows = 0 WHERE number = 1",
+        "UPDATE amendments SET old_end = replace(old_end, '02-01', '02-02') WHERE number = 1",
         "UPDATE amendments SET end = replace(end, '02-08', '02-09') WHERE number = 1",
         "UPDATE amendments SET made = replace(made, '2026', '2025') WHERE number = 2",
         "UPDATE amendments SET phase = 'test' WHERE number = 2",
