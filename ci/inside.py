@@ -47,11 +47,12 @@ def describe(out: Path, package: str, name: str) -> None:
 
     And which modules its import loads.
     """
-    from neuco_core.records.fingerprint import own_code
-
     before = set(sys.modules)
     specs = plugin(package, name).specs
     write_json(out / "imports.json", sorted(set(sys.modules) - before))
+
+    from neuco_core.records.fingerprint import own_code  # only now: it loads what the plugin may not
+
     rows = []
     for noun, spec in specs:
         row: dict[str, Any] = {"noun": noun, "spec": to_json(spec)}

@@ -98,6 +98,7 @@ class Answering(PluginSandbox):
     def __init__(self, folder: Path, rows: Any) -> None:
         super().__init__(folder, folder, Limits())
         (folder / "describe.json").write_text(json.dumps(rows))
+        (folder / "imports.json").write_text("[]")
 
     def inside(self, plugin: PluginData, step: str, *arguments: str, **read: Path) -> Path:
         return self.base

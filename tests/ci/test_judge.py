@@ -73,6 +73,15 @@ def test_a_good_task_and_a_good_method(upstream: Upstream, tmp_path: Path) -> No
     assert {record.provenance["commit"] for record in records} == {report.head}
 
 
+def test_what_neuco_check_refuses_is_red(upstream: Upstream, tmp_path: Path) -> None:
+    hollow = write_file("neuco_tasks/good/test.py", "def test_it():\n    import neuco_tasks\n")
+    heavy = change_file("neuco_methods/plain/__init__.py", "from neuco_core", "import pandas\nfrom neuco_core")
+    report, _ = judge(upstream, both(task, method, hollow, heavy), tmp_path)
+    assert "failed importing the plugin loads numpy, pandas, pyarrow, and everybody" in details(report, "import")
+    assert "no test that asserts anything" in details(report, "task-files")
+    assert details(report, "tests").startswith("ok 1 passed"), "which says nothing"
+
+
 @pytest.fixture(scope="module")
 def fork(upstream: Upstream) -> Path:
     """A task and a method that must not be asked, and a catalogue that says that this was done."""
