@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from ci.changed import Changes, Touched
+from ci.judge import Judge
 from ci.plugin_sandbox import PluginData
 from ci.report import MOST_FINDINGS, cut
 from ci.rules import MOST_PLUGINS, changed_suites, check_pins, check_suites, compare_ids, general, removed
@@ -120,6 +121,16 @@ def test_a_suite_says_what_it_will_compare(
     (finding,) = changed_suites(*trees, [SUITE_PATH], MAIN)
     assert finding.status == status
     assert message in finding.detail
+
+
+def test_a_task_of_main_that_cannot_be_asked_is_no_fault_of_others(trees: tuple[Path, Path]) -> None:
+    """A suite names it, and did before."""
+    left = [plugin(load_method("averaging"))]
+    assert any(finding.status == "failed" for finding in check_suites(trees[1] / "registry", left))
+    judge = Judge(*trees, "main")
+    with judge._temporary:
+        judge._compare(Changes("a", "b", core=(SUITE_PATH,)), left, left, [])
+    assert [finding.detail for finding in judge.findings if finding.status == "failed"] == []
 
 
 def test_a_suite_that_goes_is_named(trees: tuple[Path, Path]) -> None:
