@@ -19,7 +19,7 @@ def the_wheel(dist: Path) -> Path:
         raise DataError("not one wheel", where=dist, expected="exactly one", got=got, hint="Run `python -m build`")
     size = wheels[0].stat().st_size
     if size >= LARGEST:
-        hint = "`unzip -lv` shows the largest files in it. If it is the records, publish them (docs/ref/records.md)"
+        hint = "`unzip -lv` shows the largest files in it"
         raise DataError("the wheel is too large", where=wheels[0], expected=f"< {LARGEST:,} bytes", got=size, hint=hint)
     return wheels[0]
 

@@ -293,7 +293,7 @@ def load_rules(folder: str | Path) -> Challenge:
     except msgspec.ValidationError as error:
         raise _explained(error, values, path) from error
     if faults := list(_faults(challenge)):
-        raise SpecError("; ".join(faults), where=path, hint="See docs/howto/challenge/host.md")
+        raise SpecError("; ".join(faults), where=path, hint="See docs/ref/challenge.md")
     return challenge
 
 
@@ -320,7 +320,7 @@ def _explained(error: msgspec.ValidationError, values: Mapping[str, Any], path: 
     elif field in ("start", "end"):
         expected = "a time with its zone, such as 2025-01-10T12:00:00Z"
     where = f"{path}, {field_path}" if field_path else path
-    return SpecError(message, where=where, expected=expected, hint=f"{advice}See docs/howto/challenge/host.md")
+    return SpecError(message, where=where, expected=expected, hint=f"{advice}See docs/ref/challenge.md")
 
 
 def _message_and_path(error: msgspec.ValidationError) -> tuple[str, str]:

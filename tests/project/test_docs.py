@@ -189,6 +189,13 @@ def test_the_page_on_maintaining_names_every_check_that_a_pull_request_gets_and_
     assert [name for name in NAMES if f"`{name}`" not in text and f"`{name}.yml`" not in text] == []
 
 
+def test_pages_that_messages_name_are_there(root: Path) -> None:
+    sources = [path for package in ("ci", "neuco_core", "neuco_extensions") for path in (root / package).rglob("*.py")]
+    named = {page for path in sources for page in re.findall(r"docs/[\w/-]+\.md", path.read_text(encoding="utf-8"))}
+    assert len(named) > 3
+    assert [page for page in named if not (root / page).is_file()] == []
+
+
 def test_no_workflow_reads_a_secret(root: Path) -> None:
     assert [name for name in NAMES if "secrets." in (root / f".github/workflows/{name}.yml").read_text()] == []
 
