@@ -145,7 +145,7 @@ class ScoreRequest:
         return preview
 
 
-class Score(GroupedCommand):
+class ScoreCommand(GroupedCommand):
     groups: ClassVar = {
         "What to score": "methods files everything params name strict",
         "On which tasks": "tasks suite kind tags dataset limit",
@@ -156,7 +156,7 @@ class Score(GroupedCommand):
     }
 
 
-@click.command(cls=Score)
+@click.command(cls=ScoreCommand)
 @click.option(
     "--method",
     "methods",
@@ -221,8 +221,8 @@ def _score(request: ScoreRequest, choice: Choice, preview: Preview | None, form:
     jobs, registry = request.jobs or available_cores(), registry_dir()
     engine = open_engine(request.engine, jobs)  # before the plan: a wrong name costs no time
     limits = default_limits(jobs, request.time_limit, request.memory_limit, request.embed_time_limit)
-    if not request.dry_run and (request.yes or can_ask()):
-        _offer_labels(request, choice)
+    if request.files and not request.dry_run and (request.yes or can_ask()):
+        _offer_labels(choice, yes=request.yes)
     files = _open_files(request, choice.tasks, shared) if request.files else []
     methods = list_methods(*request.methods) if request.methods or request.everything else []
     if preview:
@@ -270,21 +270,19 @@ def _score(request: ScoreRequest, choice: Choice, preview: Preview | None, form:
     _end(results, request, () if request.everything else choice.asked)
 
 
-def _offer_labels(request: ScoreRequest, choice: Choice) -> None:
-    """Let the user download and confirm labels that have no published checksum, where they are what is missing."""
+def _offer_labels(choice: Choice, *, yes: bool) -> None:
+    """Let the user download and confirm labels that have no published checksum: with a file they are all it needs."""
     from neuco_core.cli.data import confirm, show_reports  # all that fetches and packages data: only where it is asked
 
     if switched_on("NEUCO_OFFLINE") or not (choice.suite or choice.same_dataset):  # nobody is asked about all there is
         return
-    datasets = {name for method in list_methods(*request.methods) for name in method.files} if request.methods else ()
-    missing = without_labels([task for task in choice.tasks if request.files or task.dataset in datasets])
-    if missing:
+    if missing := without_labels(choice.tasks):
         count = counted(len(missing), "task")
         click.echo(f"Downloading the labels of {count}, whose owner publishes no checksums:", err=True)
         reports = [inspect_labels(task) for task in missing]
         with redirect_stdout(sys.stderr):
             show_reports(reports)
-        confirm(reports, yes=request.yes)
+        confirm(reports, yes=yes)
 
 
 def _board_with_scores(choice: Choice) -> str:

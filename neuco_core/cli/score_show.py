@@ -118,7 +118,9 @@ def describe_plans(plans: Sequence[Plan], *, as_json: bool) -> None:
         names = [plan.protocol.name for plan in plans]
         echo_json({"protocols": names, "counts": counts_by_state(plans), "cells": [cell.to_json() for cell in cells]})
         return
-    click.echo(_counts(plans))
+    counts = ", ".join(f"{count} {state}" for state, count in counts_by_state(plans).items())
+    names = " and ".join(plan.protocol.name for plan in plans)
+    click.echo(f"{counted(len(cells), 'cell')} under {names}: {counts}")
     for state, count in counts_by_state(plans).items():
         click.echo(f"  {count:6} {state:15} {STATES[state]}")
     for line in grouped((cell.state, cell.method.label, cell.task.label, cell.reason) for cell in cells):
@@ -250,7 +252,7 @@ class Answer:
                 gaps.append((o.status, *names, o.reason))
             if o.cell.state in ("stale", "cached"):
                 served.append((o.cell.state, *names, o.cell.reason))
-        for line in (*_remarks(scored), *grouped(gaps), *grouped(served), _counts(self.plans)):
+        for line in (*_remarks(scored), *grouped(gaps), *grouped(served)):
             say(line)
         if cached := counts_by_state(self.plans).get("cached"):
             say(f"{counted(cached, 'score')} from cache (`--fresh` to re-run)")
@@ -298,12 +300,6 @@ def _show_scores(scored: Sequence[tuple[PlannedOutcome, Record]], *, several_met
 def counts_by_state(plans: Sequence[Plan]) -> dict[str, int]:
     counts = Counter(cell.state for plan in plans for cell in plan.cells)
     return {state: counts[state] for state in STATES if counts[state]}
-
-
-def _counts(plans: Sequence[Plan]) -> str:
-    counts = ", ".join(f"{count} {state}" for state, count in counts_by_state(plans).items())
-    names = " and ".join(plan.protocol.name for plan in plans)
-    return f"{counted(sum(len(plan.cells) for plan in plans), 'cell')} under {names}: {counts}"
 
 
 def grouped(cells: Iterable[tuple[str, str, str, str]]) -> list[str]:

@@ -47,7 +47,14 @@ def shared_folder() -> Iterator[str]:
 
     The run holds a lock on it, which ends with the process, however that ends.
     """
-    _remove_left_folders()
+    # The folders of runs that were killed are removed: those that can be locked. What holds one is another run.
+    for left in Path(gettempdir()).glob(f"{SHARED}*"):
+        with suppress(OSError), ExitStack() as stack:
+            handle = os.open(left, os.O_RDONLY | os.O_NOFOLLOW)
+            stack.callback(os.close, handle)
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if time.time() - os.fstat(handle).st_mtime > NEW_SECONDS:
+                shutil.rmtree(left, ignore_errors=True)
     with TemporaryDirectory(prefix=SHARED, ignore_cleanup_errors=True) as folder:
         handle = os.open(folder, os.O_RDONLY)
         try:
@@ -56,17 +63,6 @@ def shared_folder() -> Iterator[str]:
             yield folder
         finally:
             os.close(handle)
-
-
-def _remove_left_folders() -> None:
-    """Remove the folders of runs that were killed: those that can be locked."""
-    for folder in Path(gettempdir()).glob(f"{SHARED}*"):
-        with suppress(OSError), ExitStack() as stack:  # another run holds it, or it is another user's
-            handle = os.open(folder, os.O_RDONLY | os.O_NOFOLLOW)
-            stack.callback(os.close, handle)
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if time.time() - os.fstat(handle).st_mtime > NEW_SECONDS:
-                shutil.rmtree(folder, ignore_errors=True)
 
 
 def run_plan(

@@ -129,7 +129,7 @@ def test_each_kind_is_scored_and_on_a_board(world: Path) -> None:
     assert "No intervals: they need scores of the same splits from all methods, at least two." in board.text
     assert all(name in board.out for name in (*TASKS, *METHODS))
     again = command.neuco("score", *picks, "--suite", "kinds", **here)
-    assert "12 cells under ridge: 12 cached" in again.out
+    assert "12 scores from cache" in again.out
 
 
 def band_statistics(labels: Labels) -> tuple[Embeddings, np.ndarray]:

@@ -33,6 +33,7 @@ LAZY = {
     "neuco_core/scoring/warm.py": "compiles what it imports",
     "neuco_core/scoring/probes/linear.py": "numba compiles what it imports",
     "neuco_core/cli/leaderboard.py": "only the site and plots need templates and figures",
+    "neuco_core/cli/score.py": "what downloads is for labels that are missing",
     "neuco_core/cli/data.py": "most of its commands read no table and no cube",
     "neuco_core/cli/show.py": "pictures",
     "neuco_extensions/challenge/command.py": "a web server",

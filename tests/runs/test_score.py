@@ -142,7 +142,6 @@ def test_a_second_call_is_served_from_records_and_says_so(tmp_path: Path, monkey
     assert (first.code, second.code) == (0, 0), first.err + second.err
     assert ": 3 splits, seed 42" in first.out
     assert "1 of 1 scored now, records in " in first.out
-    assert "1 cached" in second.out
     assert "1 score from cache (`--fresh` to re-run)" in second.out
     assert first.out.splitlines()[2] == second.out.splitlines()[2], "the same row"
     record = tmp_path / "records" / "random.jsonl"
@@ -164,7 +163,7 @@ def test_a_file_is_recorded_only_on_demand_and_then_ranked(
     assert saved.code == 0, saved.err
     path = tmp_path / "records" / "mine.jsonl"
     assert json.loads(path.read_text())["registered"] is False
-    assert "1 cached" in neuco(*words, "--save", "--name", "mine").out
+    assert "1 score from cache" in neuco(*words, "--save", "--name", "mine").out
     assert "there is a method 'pca' already" in neuco(*words, "--save", "--name", "pca").err
     assert stale_records(read_all(tmp_path)) == {}, "what no plugin registers is held to what is registered"
 
