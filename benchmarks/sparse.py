@@ -1,4 +1,4 @@
-"""``ridge`` on features that are nearly constant, before (version 1) and now, beside ``neuco-2025``.
+"""``ridge`` on features that are nearly constant, with and without its rules for them, beside ``neuco-2025``.
 
     python benchmarks/sparse.py
 
@@ -64,7 +64,7 @@ def torch_network(ids: tuple[str, ...], images: np.ndarray) -> Embeddings:
 
 
 @contextmanager
-def version_1() -> Iterator[None]:
+def without_rules() -> Iterator[None]:
     """The probe without its rules about features that few samples carry."""
     now = ridge.CARRIERS, ridge.REACH
     ridge.CARRIERS, ridge.REACH = 0.0, 1e100
@@ -90,16 +90,16 @@ def cases() -> Iterator[tuple[str, str, Embeddings]]:
 
 
 def scores(dataset: str, embeddings: Embeddings) -> Iterator[tuple[str, Score, Score, Score]]:
-    """By task: ridge 1, ridge 2, and ``neuco-2025``."""
+    """By task: ``ridge`` without the rules, ``ridge``, and ``neuco-2025``."""
     for task in list_tasks(dataset=dataset):
-        with version_1():
+        with without_rules():
             before = score(embeddings, task, "ridge")
         yield task.id, before, score(embeddings, task, "ridge"), score(embeddings, task, "neuco-2025")
 
 
 def main() -> None:
     argparse.ArgumentParser(description=__doc__.partition("\n")[0]).parse_args()
-    print(f"{'embeddings':16} {'task':22} {'ridge 1: R² (median), Q':>34} {'ridge 2':>30} {'neuco-2025':>30}")
+    print(f"{'embeddings':16} {'task':22} {'without the rules (median), Q':>34} {'ridge':>30} {'neuco-2025':>30}")
     for dataset, name, embeddings in cases():
         for task, *found in scores(dataset, embeddings):
             told = [f"{s.mean:.3f} ± {s.std:.3f} ({middle(s.per_split):.3f}), {s.q:.1f}" for s in found]

@@ -118,6 +118,52 @@ def test_ridge_with_units_that_rarely_fire(monkeypatch: pytest.MonkeyPatch) -> N
     assert min(score(both, label(signal[:, 0]), "ridge").per_split) < -10
 
 
+@pytest.mark.parametrize(("share", "least"), [(0.02, 0.2), (0.05, 0.3), (0.1, 0.5), (0.3, 0.7), (0.5, 0.8)])
+def test_ridge_finds_rare_samples(share: float, least: float) -> None:
+    """The indicator of a rare class stays below one half: with that as the cut, F1 was 0 up to 5 %."""
+    embeddings, signal = problem(1000, 16, noise=0.3)
+    rare = signal[:, 0] > np.quantile(signal[:, 0], 1 - share)
+    for labels in (label(rare, "classification"), label(np.stack([rare, ~rare], axis=1), "multilabel")):
+        one = score(embeddings, labels, "ridge", metric="f1_macro" if labels.kind == "multilabel" else "f1")
+        assert one.mean > least
+
+
+def test_ridge_finds_a_rare_class_of_three() -> None:
+    embeddings, signal = problem(1000, 16, noise=0.3)
+    three = np.searchsorted(np.quantile(signal[:, 0], [0.04, 0.9]), signal[:, 0])
+    assert score(embeddings, label(three, "classification"), "ridge").mean > 0.5
+
+
+@pytest.mark.parametrize("kind", ["regression", "classification"])
+@pytest.mark.parametrize("dim", [8, 300])
+@pytest.mark.parametrize("size", [1e6, 1e30])
+def test_what_ridge_learns_depends_on_no_test_row(kind: str, dim: int, size: float) -> None:
+    """With one half of the test rows far off, the predictions of the other half stay as they are."""
+    embeddings, signal = problem(200, dim)
+    wild = embeddings.values.copy()
+    wild[:10] = size * np.random.default_rng(3).standard_normal((10, dim))
+    y, rows = signal if kind == "regression" else signal > 0.8, np.arange(200)
+    plain, now = (
+        _ridge_predictions(x, y.astype(np.float32), rows[20:], rows[:20], kind) for x in (embeddings.values, wild)
+    )
+    assert np.isfinite(now).all()
+    np.testing.assert_allclose(now[10:], plain[10:], rtol=1e-9)
+
+
+def test_ridge_keeps_a_feature_that_varies_far_more_in_the_test_part() -> None:
+    embeddings, signal = problem(200, 8)
+    values = embeddings.values.copy()
+    values[:20, 0] *= 1e9
+    y, rows = signal.astype(np.float32), np.arange(200)
+    found = [_ridge_predictions(values * [on, *[1] * 7], y, rows[20:], rows[:20], "regression") for on in (1, 0)]
+    assert abs(found[0] - found[1]).max() > 0.1
+
+
+def _ridge_predictions(x: np.ndarray, y: np.ndarray, train: np.ndarray, test: np.ndarray, kind: str) -> np.ndarray:
+    split = Split(x.astype(np.float32), y, train, test, kind, 0 if kind == "regression" else 2, 0)
+    return RidgeProbe(load_protocol("ridge")).fit(split).predictions[0]
+
+
 def test_where_nothing_can_be_written_only_the_cache_is_lost(root: Path, tmp_path: Path) -> None:
     """No place to keep what was compiled: it is compiled for this process, and nothing breaks."""
     shutil.copy(root / "neuco_core/scoring/kernel.py", tmp_path)

@@ -1,12 +1,16 @@
 """Ridge regression in closed form; how strong it is, is chosen in the training part by generalised cross-validation.
 
 Features are centred and scaled by the training part. The Gram matrix of all samples is made once and each split
-takes its test rows away from it, which costs a tenth of making it anew.
+takes its test rows away from it, which costs a tenth of making it anew, unless these are so large that it would lose
+digits: nothing that is learned depends on a test row.
 
 A feature that is nearly constant, such as a unit of a network that rarely fires, is scaled up by a spread that tells
 nothing of the test part, and one test sample there outweighs all others. So features whose variance in the training
 part is carried by fewer than ``CARRIERS`` samples are left out, and a test value that is farther from the mean than
 ``REACH`` times the farthest training value counts as that far. Dense features are not touched by either.
+
+The indicator of a rare class hardly ever reaches one half, however well its samples are told from others. So a class
+begins where as many training samples lie above as belong to it, each predicted as if it had been left out.
 """
 
 from __future__ import annotations
@@ -24,6 +28,9 @@ STRENGTHS = np.logspace(-7, 4, 45)
 CARRIERS = 5.0
 LEAST_SHARE = 0.05  # of few training samples this share will do: of 40, two
 REACH = 2.0
+CONSTANT = 1e-11  # a spread of this size, relative to the mean, is rounding: values are float32, sums float64
+LOSSLESS = 0.01  # of a feature's sum of squares must be left without the test rows, or more than two digits are gone
+ROWS = 1024  # at a time, so that they stay in the processor's cache
 
 
 class Spectrum(NamedTuple):
@@ -40,81 +47,105 @@ class Spectrum(NamedTuple):
     projected: np.ndarray
 
 
-@versioned(2)
+@versioned(3)
 class RidgeProbe:
     """For a classification it learns the indicator of each class."""
 
     def __init__(self, protocol: Protocol) -> None:
         parameters(protocol)
         self._x: np.ndarray = np.empty((0, 0))
-        self._gram: np.ndarray | None = None
+        self._gram: np.ndarray = np.empty((0, 0))  # about the mean of all samples, if these are more than the features
 
     def prepare(self, x: np.ndarray) -> None:
-        self._x = x.astype(np.float64)
-        self._x -= self._x.mean(axis=0)
+        self._x = x
         if len(x) > x.shape[1]:
-            self._gram = self._x.T @ self._x
+            self._mean = x.mean(axis=0, dtype=np.float64)
+            centred = x - self._mean
+            self._gram = centred.T @ centred
 
     def fit(self, split: Split) -> Fit:
         if not self._x.size:
             self.prepare(split.x)
-        x, targets = self._x, split.y.astype(np.float64)
+        targets = split.y.astype(np.float64)
         if split.classes:
             targets = (targets == np.arange(split.classes)).astype(np.float64)
-        train = x[split.train]
-        center, y_mean = train.mean(axis=0), targets[split.train].mean(axis=0)
-        steady, far = _support(train, center)
-        centred, count = targets - y_mean, len(split.train)
-        if self._gram is not None and count > x.shape[1]:
-            test = x[split.test]
-            gram = self._gram - test.T @ test - count * np.outer(center, center)
-            factor = _inverse_root(np.diag(gram) / count, np.diag(self._gram) / len(x), steady)
-            # Zeros for the test rows instead of a copy without them; the targets are centred, so x need not be.
-            seen = np.zeros_like(centred)
-            seen[split.train] = centred[split.train]
-            sizes, axes = np.linalg.eigh(gram * np.outer(factor, factor))
+        targets = targets[split.train]
+        y_mean = targets.mean(axis=0)
+        train = self._x[split.train].astype(np.float64)
+        center, count = train.mean(axis=0), len(train)
+        train -= center
+        variance, steady, far = _spread(train, center)
+        factor = np.where(steady, 0.0, 1 / np.sqrt(np.where(steady, 1.0, variance)))
+        centred = targets - y_mean
+        if count > train.shape[1]:
+            gram = self._gram_without(split.test, count, center, steady)
+            gram = (train.T @ train if gram is None else gram) * np.outer(factor, factor)
+            sizes, axes = np.linalg.eigh(gram)
             kept = sizes > 1e-10 * max(sizes[-1], 1e-300)
             sizes, axes = sizes[kept], axes[:, kept]
-            along = axes.T @ (factor[:, None] * (x.T @ seen))
-            parts, energy = along**2 / sizes[:, None], (seen**2).sum(axis=0)
+            along = axes.T @ (factor[:, None] * (train.T @ centred))
+            parts = along**2 / sizes[:, None]
         else:  # fewer samples than features: the same from the rows themselves
-            train, seen = x[split.train] - center, centred[split.train]
-            factor = _inverse_root((train**2).mean(axis=0), (x**2).mean(axis=0), steady)
             rows = train * factor
             sizes, sides = np.linalg.eigh(rows @ rows.T)
             kept = sizes > 1e-10 * max(sizes[-1], 1e-300)
             sizes, sides = sizes[kept], sides[:, kept]
-            along, axes = sides.T @ seen, rows.T @ sides
-            parts, energy = along**2, (seen**2).sum(axis=0)
-        rest = np.maximum(energy - parts.sum(axis=0), 0.0)
+            along, axes = sides.T @ centred, rows.T @ sides
+            parts = along**2
+        rest = np.maximum((centred**2).sum(axis=0) - parts.sum(axis=0), 0.0)
         spectrum = Spectrum(sizes, parts, rest, axes, along)
-        weight = factor[:, None] * _solve(spectrum, count)
-        out = np.clip(x[split.test] - center, -far, far) @ weight + y_mean
-        if split.classes:
-            out = from_scores(2 * out)  # twice, so that two classes differ by what separates them from one half
+        weight, freedom = _solve(spectrum, count)
+        weight *= factor[:, None]
+        out = np.clip(self._x[split.test] - center, -far, far) @ weight + y_mean
+        if split.kind != "regression":
+            # The mean stays: a left-out sample that moved it would put all of a class on the other side of the rest.
+            left_out = targets - (centred - train @ weight) * (count / (freedom + 1))
+            out -= _cuts(left_out, targets.sum(axis=0).astype(int))
+            # Twice, so that two classes differ by what separates them from the cut.
+            out = from_scores(2 * out) if split.classes else out + 0.5
         return Fit(out[None])
 
+    def _gram_without(self, test: np.ndarray, count: int, center: np.ndarray, steady: np.ndarray) -> np.ndarray | None:
+        """The Gram matrix of the training part about its mean; None if digits of a feature would be lost."""
+        unseen, shift = self._x[test] - self._mean, center - self._mean
+        gram = self._gram - unseen.T @ unseen - count * np.outer(shift, shift)
+        lossless = np.diag(gram) > LOSSLESS * np.diag(self._gram)
+        return gram if (lossless | steady).all() else None
 
-def _support(train: np.ndarray, center: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Which features too few samples carry, and how far from the mean test values count; ``train`` is used up.
 
-    (Σd²)² / Σd⁴ is the number of samples that carry the variance: n if all are as far from the mean, 1 if one is.
+def _spread(train: np.ndarray, center: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The variance of features, which of them say nothing, and how far from the mean test values count.
+
+    Those that are constant say nothing, and those that too few samples carry: (Σd²)² / Σd⁴ is the number of samples
+    that carry the variance, n if all are as far from the mean, 1 if one is. ``train`` is centred.
     """
-    train -= center
-    squares = np.square(train, out=train)
-    carriers = squares.sum(axis=0) ** 2
-    least = min(CARRIERS, LEAST_SHARE * len(train))
-    return carriers < least * np.einsum("ij,ij->j", squares, squares), REACH * np.sqrt(squares.max(axis=0))
+    total, fourth, most = np.zeros((3, train.shape[1]))
+    for start in range(0, len(train), ROWS):
+        squares = np.square(train[start : start + ROWS])
+        total += squares.sum(axis=0)
+        fourth += np.einsum("ij,ij->j", squares, squares)
+        np.maximum(most, squares.max(axis=0), out=most)
+    variance = total / len(train)
+    constant = variance <= (CONSTANT * center) ** 2
+    carriers = min(CARRIERS, LEAST_SHARE * len(train))
+    return variance, constant | (total**2 < carriers * fourth), REACH * np.sqrt(most)
 
 
-def _inverse_root(variance: np.ndarray, everywhere: np.ndarray, steady: np.ndarray) -> np.ndarray:
-    """1 / std; 0 for a ``steady`` feature and one that is constant in the training part but for rounding."""
-    steady = steady | (variance <= 1e-12 * everywhere)
-    return np.where(steady, 0.0, 1 / np.sqrt(np.where(steady, 1.0, variance)))
+def _cuts(predicted: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """Of each class the value above which as many predictions lie as it has samples; one half if it has all or none."""
+    ranked, rows = np.sort(predicted, axis=0), len(predicted)
+    cuts = np.full(len(counts), 0.5)
+    for place, count in enumerate(counts):
+        if 0 < count < rows:
+            cuts[place] = ranked[rows - count - 1 : rows - count + 1, place].mean()
+    return cuts
 
 
-def _solve(spectrum: Spectrum, count: int) -> np.ndarray:
-    """Weights (features, outputs), each output with the strength that generalised cross-validation prefers."""
+def _solve(spectrum: Spectrum, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Weights (features, outputs), each output with the strength that generalised cross-validation prefers.
+
+    With them the degrees of freedom that they leave: by count / freedom residuals grow if their sample is left out.
+    """
     strengths = STRENGTHS * count
     shrink = strengths[:, None] / (spectrum.sizes + strengths[:, None])
     residual = spectrum.rest + shrink**2 @ spectrum.parts
@@ -122,6 +153,7 @@ def _solve(spectrum: Spectrum, count: int) -> np.ndarray:
     # With next to no degrees of freedom left, the quotient is rounding noise; the strongest always has some.
     usable = freedom > 0.01 * count
     usable[-1] = True
-    criterion = np.where(usable[:, None], residual / np.maximum(freedom, 1e-9)[:, None] ** 2, np.inf)
-    best = strengths[criterion.argmin(axis=0)]
-    return np.asarray(spectrum.axes @ (spectrum.projected / (spectrum.sizes[:, None] + best)))
+    freedom = np.maximum(freedom, 1e-9)
+    best = np.where(usable[:, None], residual / freedom[:, None] ** 2, np.inf).argmin(axis=0)
+    weight = spectrum.axes @ (spectrum.projected / (spectrum.sizes[:, None] + strengths[best]))
+    return np.asarray(weight), freedom[best]
