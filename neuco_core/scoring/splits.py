@@ -149,20 +149,29 @@ def shuffle(n: int, protocol: Protocol, groups: np.ndarray | None = None) -> Spl
     return [(order[test:], order[:test]) for order in orders]
 
 
-# 2: the sizes of a record are means over its splits, no longer those of the first
-@versioned(2)
+# 2: the sizes of a record are means over its splits, no longer those of the first; 3: samples near a tested group
+@versioned(3)
 def group(n: int, protocol: Protocol, groups: np.ndarray | None = None) -> Splits:
-    """The same, over whole groups: no group has samples in both parts, and the parts' sizes vary with the groups."""
+    """The same, over whole groups: no group has samples in both parts, and the parts' sizes vary with the groups.
+
+    A sample whose group is written ``a|b|c`` is of ``a``, and so near to ``b`` and ``c`` that it is in neither part
+    while one of these is tested and ``a`` is not.
+    """
     if groups is None:
         raise ScoreError("splits by group need groups", hint="The task names none; use a protocol with shuffle splits")
-    names, member = np.unique(groups, return_inverse=True)
+    near = [str(name).split("|") for name in groups]
+    names, member = np.unique([own for own, *_ in near], return_inverse=True)
     test = _test_count(len(names), protocol, "groups")
     random = np.random.RandomState(protocol.seed)
+    sample = np.repeat(np.arange(n), [len(each) for each in near])
+    named = np.array([name for each in near for name in each])
     splits: Splits = []
     for _ in range(protocol.k):
         order, chosen = random.permutation(n), random.permutation(len(names))[:test]
-        inside = np.isin(member[order], chosen)
-        splits.append((order[~inside], order[inside]))
+        inside = np.isin(member, chosen)
+        outside = np.ones(n, dtype=bool)
+        outside[sample[np.isin(named, names[chosen])]] = False
+        splits.append((order[outside[order]], order[inside[order]]))
     return splits
 
 

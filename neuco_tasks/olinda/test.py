@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from neuco_core import load_dataset, load_task, score
+from neuco_core import load_dataset, load_protocol, load_task
 from neuco_core.errors import DataError
-from neuco_core.tables.embeddings import make_embeddings
+from neuco_core.scoring.splits import group
 from neuco_core.testing import contract
 from neuco_tasks.olinda.cubes import OlindaCubes
 
@@ -40,10 +40,15 @@ def test_sea_level_is_elevation_below_one_metre() -> None:
     assert np.array_equal(sea.values, elevation.values < 1)
 
 
-def test_blocks_are_whole_squares_of_the_grid() -> None:
+def blocks_by_patch() -> list[list[str]]:
+    """The block of each patch, and behind it those that it is near to."""
     groups = load_task("olinda_elevation_mean").labels().groups
     assert groups is not None
-    grid = groups.reshape(43, 43)
+    return [name.split("|") for name in groups]
+
+
+def test_blocks_are_whole_squares_of_the_grid() -> None:
+    grid = np.array([own for own, *_ in blocks_by_patch()]).reshape(43, 43)
     names, sizes = np.unique(grid, return_counts=True)
     assert len(names) == 64
     assert sizes.min() == 25
@@ -53,18 +58,20 @@ def test_blocks_are_whole_squares_of_the_grid() -> None:
         assert len(rows) == (np.ptp(rows) + 1) * (np.ptp(columns) + 1)
 
 
-def test_random_splits_leak_and_blocks_do_not() -> None:
-    """An embedding that knows nothing but where a patch lies: random splits reward it, blocks hardly do."""
-    task = load_task("olinda_elevation_std")
+def test_a_patch_names_the_blocks_within_three_patches() -> None:
+    named = blocks_by_patch()
     rows, columns = np.divmod(np.arange(1849), 43)
-    random = np.random.default_rng(0)
-    waves = random.normal(size=(200, 2)) * 0.6
-    phase = np.stack([rows, columns], axis=1) @ waves.T + random.uniform(0, 6.28, 200)
-    place = make_embeddings(task.labels().ids, np.cos(phase).astype(np.float32))
-    by_chance = score(place, task, "ridge+k=10").mean
-    by_block = score(place, task, "ridge+k=10,splitter=group").mean
-    assert by_chance > 0.3
-    assert by_block < by_chance - 0.2
+    own = np.array([each[0] for each in named])
+    for patch, each in enumerate(named):
+        near = (abs(rows - rows[patch]) <= 3) & (abs(columns - columns[patch]) <= 3)
+        assert sorted(each) == sorted(set(own[near]))
+
+
+def test_no_training_patch_is_within_three_patches_of_a_tested_block() -> None:
+    groups = load_task("olinda_elevation_mean").labels().groups
+    for train, test in group(1849, load_protocol("ridge+splitter=group"), groups):
+        apart = np.abs(np.array(np.divmod(train[:, None], 43)) - np.array(np.divmod(test, 43))[:, None])
+        assert apart.max(axis=0).min() > 3
 
 
 def test_unknown_ids_are_refused() -> None:

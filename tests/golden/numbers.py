@@ -10,6 +10,7 @@ import hashlib
 import json
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -72,12 +73,18 @@ def _scored(protocol: str) -> list[float]:
 
 
 def _ridge() -> list[float]:
-    """Also with features that are nearly constant: one sample carries the first, and the second has one far value."""
+    """Also with features that are nearly constant: one sample carries the first, and the second has one far value.
+
+    And with rare classes: of 90 samples 12 and 20.
+    """
     dense, labels = _problem("regression")
     values = dense.values.astype(np.float64)
     values[:, 0], values[3, 0] = 0, 1
     values[5, 1] = 50
-    return [*_scored("ridge+k=3"), *_values(make_embeddings(dense.ids, values), labels, "ridge+k=3")]
+    sparse = _values(make_embeddings(dense.ids, values), labels, "ridge+k=3")
+    ranks = labels.values.argsort().argsort()
+    three = replace(labels, kind="classification", values=np.searchsorted([12, 70], ranks, side="right").astype(float))
+    return [*_scored("ridge+k=3"), *sparse, *_values(dense, three, "ridge+k=3")]
 
 
 def _drawn() -> tuple[np.random.RandomState, np.ndarray]:
@@ -121,8 +128,12 @@ def _class_metric(name: str) -> list[float]:
 
 
 def _splits(name: str) -> Iterable[np.ndarray]:
-    groups = np.array([("train", "test", "train")[i % 3] if name == "fixed" else f"g{i % 7}" for i in range(53)])
-    return [side for part in getattr(splits, name)(53, load_protocol("neuco-2025+k=3"), groups) for side in part]
+    """Those by group also with samples that are near another group."""
+    parts = [("train", "test", "train")[i % 3] if name == "fixed" else f"g{i % 7}" for i in range(53)]
+    near = [[f"{part}|g{i % 5}" for i, part in enumerate(parts)]] if name == "group" else []
+    rules = load_protocol("neuco-2025+k=3")
+    each = [split for groups in (parts, *near) for split in getattr(splits, name)(53, rules, np.array(groups))]
+    return [side for split in each for side in split]
 
 
 IMAGES = np.random.RandomState(3).rand(2, 3, 7, 6).astype(np.float32)

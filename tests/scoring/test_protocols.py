@@ -153,6 +153,19 @@ def test_the_sizes_of_a_score_are_means_over_its_splits() -> None:
     assert found["train"] + found["test"] == 80
 
 
+def test_a_sample_near_a_tested_group_is_in_neither_part() -> None:
+    own = np.repeat(np.arange(12), 5)
+    near = (own + 1) % 12
+    groups = np.array([f"{a}|{b}" for a, b in zip(own, near, strict=True)])
+    for train, test in group(60, Protocol(name="case", k=6, test_size=0.25), groups):
+        assert len(test) == 15
+        assert set(own[train]).isdisjoint(own[test])
+        assert set(near[train]).isdisjoint(own[test])
+        assert set(range(60)) - {*train, *test} == set(
+            np.flatnonzero(np.isin(near, own[test]) & ~np.isin(own, own[test]))
+        )
+
+
 def test_splits_by_group_need_groups_and_enough_of_them() -> None:
     embeddings, signal = problem(60)
     with pytest.raises(Exception, match="needs groups"):

@@ -1,0 +1,31 @@
+"""Where a patch lies in the scene, and nothing of what is in it: how far a score goes without looking."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from neuco_core.hookspecs import hookimpl
+from neuco_core.specs import Method, Remote
+
+OLINDA = Remote(
+    "pkg://neuco_methods.position/olinda.npz",
+    sha256="bd8028481fce6893e89e13f0c1e797b5c7e70513dd977cebbe052213491ec476",
+    size=232544,
+)
+
+
+@hookimpl
+def neuco_methods() -> Iterator[Method]:
+    yield Method(
+        id="position",
+        title="Position in the scene",
+        description="63 waves of a patch's row and column; what scores no higher may know the place, not the patch.",
+        license="Apache-2.0",
+        tags=("control", "no-training"),
+        files={"olinda": OLINDA},
+        dim=63,
+        baseline=True,
+        pretraining=(),
+        n_parameters=0,
+        preprocessing="none: it takes no pixels",
+    )
