@@ -84,8 +84,8 @@ $(MODELS)/ready: pyproject.toml constraints.txt tests/models/requirements.txt
 	@$(MODELS)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -r tests/models/requirements.txt
 	@touch $@
 
-# Neuco itself needs pandas 3; what reads submissions needs none, and gives the same beside either.
+# Neuco itself needs pandas 3; what reads submissions needs msgspec alone, and gives the same beside either pandas.
 $(PANDAS2)/ready:
 	@$(PYTHON) -m venv $(PANDAS2)
-	@$(PANDAS2)/bin/python -m pip install --quiet --disable-pip-version-check 'pandas>=2.2,<3'
+	@$(PANDAS2)/bin/python -m pip install --quiet --disable-pip-version-check 'pandas>=2.2,<3' 'msgspec>=0.22'
 	@touch $@
