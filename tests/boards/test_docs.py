@@ -56,7 +56,7 @@ def test_a_board_fits_its_terminal_and_the_page_shows_it(text: str, committed_re
     if columns == 80:
         block = re.search(r"^A table is never.*?```text\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
         assert block
-        assert block[1] == unstyled(shown)
+        assert console.matches(tuple(block[1].splitlines()), unstyled(shown))
 
 
 def test_p_first_says_too_much_where_noise_decides_and_the_page_says_so(text: str) -> None:
