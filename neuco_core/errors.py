@@ -52,11 +52,15 @@ class NeucoError(Exception):
         self.hint = hint
 
     def __str__(self) -> str:
-        text = f"{self.where}: {self.what}" if self.where is not None else self.what
-        if self.expected is not None:
-            text += f"; expected {self.expected}"
-        if self.got is not None:
-            text += f", got {self.got}" if self.expected is not None else f"; got {self.got}"
+        place = "" if self.where is None else str(self.where)
+        # A name comes first; a path or an address is long, and comes after what people want to read.
+        text = f"{place}: {self.what}" if place and "/" not in place else self.what
+        values = {"expected": self.expected, "got": self.got}
+        parts = [f"{word} {value}" for word, value in values.items() if value is not None]
+        if parts:
+            text += (" " if text.endswith("?") else "; ") + ", ".join(parts)
+        if "/" in place:
+            text += f" ({place})"
         if self.hint:
             text += f" {self.hint}" if text.endswith((".", "?", "!")) else f". {self.hint}"
         return " ".join(text.split())

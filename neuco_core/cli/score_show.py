@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import redirect_stdout
@@ -119,8 +120,8 @@ def describe_plans(plans: Sequence[Plan], *, as_json: bool) -> None:
         echo_json({"protocols": names, "counts": counts_by_state(plans), "cells": [cell.to_json() for cell in cells]})
         return
     counts = ", ".join(f"{count} {state}" for state, count in counts_by_state(plans).items())
-    names = " and ".join(plan.protocol.name for plan in plans)
-    click.echo(f"{counted(len(cells), 'cell')} under {names}: {counts}")
+    rules = " and ".join(plan.protocol.name for plan in plans)
+    click.echo(f"{counted(len(cells), 'cell')} under {rules}: {counts}")
     for state, count in counts_by_state(plans).items():
         click.echo(f"  {count:6} {state:15} {STATES[state]}")
     for line in grouped((cell.state, cell.method.label, cell.task.label, cell.reason) for cell in cells):
@@ -142,8 +143,8 @@ def describe(record: Record, told: set[tuple[str, str]] | None = None) -> str:
 
 
 def _gist(reason: str, task: str) -> str:
-    """A reason without its task, and without the address that it begins with: these differ between tasks alike."""
-    return (reason.rpartition("://")[2].partition(": ")[2] or reason).replace(task, "")
+    """A reason without its task, and without the path or address in it: these differ between tasks alike."""
+    return re.sub(r" \([^()]*/[^()]*\)", "", reason).replace(task, "")
 
 
 @dataclass(frozen=True)
