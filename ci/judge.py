@@ -206,7 +206,7 @@ class Judge:
             except TransientError as error:
                 plugin.say(WAITING, "skipped", str(error), "Run it again")
             except Exception as error:  # what comes out of a sandbox may be broken in any way
-                plugin.say(IMAGES, "failed", str(error), "Pack them again; `neuco data verify` names damaged ones")
+                plugin.say(IMAGES, "failed", str(error), "Pack them again; `neuco data check` names damaged ones")
 
     def _report(self, changes: Changes, mine: list[PluginData], records: list[str]) -> Report:
         report = Report(

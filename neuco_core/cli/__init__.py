@@ -46,12 +46,11 @@ GROUPS = {
     },
     "Bring your own": {
         "new": (f"{CLI}.new:new", "Start a dataset, a task or a method"),
-        "check": (f"{CLI}.check:check", "Check tasks, methods and datasets"),
+        "check": (f"{CLI}.check:check", "Check a task, a method or a file of embeddings"),
         "embed": (f"{CLI}.embed:embed", "Write a method's embeddings of a dataset"),
-        "validate": (f"{CLI}.embed:validate", "Check that a file of embeddings covers a dataset"),
     },
     "Data and records": {
-        "data": (f"{CLI}.data:data", "Fetch, verify, pin, package and upload data"),
+        "data": (f"{CLI}.data:data", "Fetch, check, pin, package and upload data"),
         "verify": (f"{CLI}.verify:verify", "Re-run scores and compare them with their records"),
         "explain": (f"{CLI}.verify:explain", "Explain why a score is cached, stale or missing"),
         "doctor": (f"{CLI}.doctor:doctor", "Check the installation"),

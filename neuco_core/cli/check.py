@@ -13,9 +13,11 @@ from neuco_core.cli.options import ids_of
 from neuco_core.cli.output import clean, echo_json, json_option, table, warn_of_suites
 from neuco_core.contract.contract import FAILED, OK, SKIPPED, Finding, all_checks, run_checks
 from neuco_core.contract.subjects import Subject, subject_of
-from neuco_core.errors import LACKING, PluginError, UnknownIdError, UsageError
-from neuco_core.plugins.catalog import catalog
+from neuco_core.encode.coverage import one_line, validate_file
+from neuco_core.errors import LACKING, DataError, PluginError, UnknownIdError, UsageError
+from neuco_core.plugins.catalog import catalog, load_dataset
 from neuco_core.specs import Dataset, Method, Task, resolve
+from neuco_core.tables.embeddings_files import as_file
 from neuco_core.text import counted, join_names
 
 NAME_HINT = "See `neuco tasks` and `neuco methods`, or give the directory of a plugin"
@@ -36,9 +38,20 @@ class ContractHelp(click.Command):
 @click.option("--all", "everything", is_flag=True, help="Check every task and method that is registered.")
 @click.option("--only", multiple=True, metavar="CHECK", help="Run only this check; may be repeated.")
 @click.option("--allow-unpinned", is_flag=True, help="Skip a source that is not pinned yet, instead of failing.")
+@click.option("--dataset", shell_complete=ids_of("dataset"), help="What a file of embeddings should cover.")
 @json_option
-def check(names: Sequence[str], everything: bool, only: Sequence[str], allow_unpinned: bool, as_json: bool) -> None:
+def check(
+    names: Sequence[str],
+    everything: bool,
+    only: Sequence[str],
+    allow_unpinned: bool,
+    dataset: str | None,
+    as_json: bool,
+) -> None:
     """Check tasks, methods and datasets against the contract. NAME is an id, PATH the directory of a plugin.
+
+    With --dataset PATH is a file of embeddings: does it have a row of at most 1,024 finite numbers for each sample?
+    Rows of other samples are counted, and are no error. Ends with 4 if the file cannot be used.
 
     A dataset is checked by its name if no task or method has that name: those are checked with the dataset's images.
 
@@ -46,6 +59,9 @@ def check(names: Sequence[str], everything: bool, only: Sequence[str], allow_unp
     a check failed, or if none completed; and with 8 if none failed but an essential one was skipped for want of
     evidence. Every check is essential unless it says otherwise.
     """
+    if dataset is not None:
+        _check_embeddings(names, load_dataset(dataset), as_json)
+        return
     if bool(names) == everything or not all(names):
         raise UsageError("what should be checked?", expected="names, paths, or --all")
     check_ids = [item.id for item in all_checks()]
@@ -74,6 +90,20 @@ def check(names: Sequence[str], everything: bool, only: Sequence[str], allow_unp
         echo_json(msgspec.to_builtins(findings))
     warn_of_suites()
     _end(findings, len(specs))
+
+
+def _check_embeddings(files: Sequence[str], dataset: Dataset, as_json: bool) -> None:
+    """Whether files of embeddings cover a dataset: ids complete, dimension, finite numbers."""
+    if not files:
+        raise UsageError("no file to check", expected="neuco check FILE --dataset ID")
+    validations = [validate_file(as_file(Path(name)), dataset) for name in files]
+    if as_json:
+        echo_json([validation.to_json() for validation in validations])
+    for name, validation in zip(files, validations, strict=True):
+        if problems := validation.problems():
+            raise DataError("; ".join(problems), where=name)
+        if not as_json:
+            click.echo(f"{name}: ok: {one_line(validation)}")
 
 
 def _specs(name: str, tasks: Mapping[str, Task], methods: Mapping[str, Method]) -> list[Checked]:

@@ -25,7 +25,7 @@ from neuco_core.text import counted
 if TYPE_CHECKING:
     from neuco_core.tables.pinning import PinReport
 
-COMMANDS = {name: f"neuco_core.cli.data:{name}" for name in ("fetch", "link", "ls", "pin", "prune", "verify")}
+COMMANDS = {name: f"neuco_core.cli.data:{name}" for name in ("check", "fetch", "link", "ls", "pin", "prune")}
 COMMANDS |= {name: f"neuco_core.cli.data_publish:{name}" for name in ("package", "upload")}
 CODES = ", ".join(f"{code} {EXIT_CODES[code]}" for code in (0, 2, 3, 4, 7))
 
@@ -36,7 +36,7 @@ class Data(CommandTable):
 
 @click.group(cls=Data, epilog=f"Exit codes: {CODES}.")
 def data() -> None:
-    """Fetch, verify, pin, package and upload data, and look after the cache."""
+    """Fetch, check, pin, package and upload data, and look after the cache."""
 
 
 @click.command()
@@ -241,7 +241,7 @@ def _describe(item: CachedFile) -> dict[str, Any]:
 @click.command()
 @click.argument("datasets", nargs=-1, metavar="[DATASET]...", shell_complete=ids_of("dataset"))
 @json_option
-def verify(datasets: Sequence[str], as_json: bool) -> None:
+def check(datasets: Sequence[str], as_json: bool) -> None:
     """Hash every file in the cache, or read every byte of a dataset's cubes.
 
     Corrupt files in the cache are removed: the next fetch brings them again.
@@ -250,7 +250,7 @@ def verify(datasets: Sequence[str], as_json: bool) -> None:
     corrupt or damaged.
     """
     if not datasets:
-        _verify_cache(as_json)
+        _check_cache(as_json)
         return
     from neuco_core.cubes.cubes import damaged, source_of  # heavy: reads cubes
 
@@ -276,7 +276,7 @@ def verify(datasets: Sequence[str], as_json: bool) -> None:
         raise DataError(f"{counted(len(problems), 'cube')} damaged", hint="Download them again")
 
 
-def _verify_cache(as_json: bool) -> None:
+def _check_cache(as_json: bool) -> None:
     rows = []
     for item in entries():
         rows.append({**_describe(item), "intact": item.intact()})

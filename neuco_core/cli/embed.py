@@ -1,4 +1,4 @@
-"""``neuco embed`` and ``neuco validate``: make embeddings of a dataset, and see whether a file covers one."""
+"""``neuco embed``: make embeddings of a dataset."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ from neuco_core.cli.options import batch_option, engine_option, ids_of, jobs_opt
 from neuco_core.cli.output import clean, echo_json, json_option
 from neuco_core.encode.estimate import estimate
 from neuco_core.encode.run import EncodeOptions, method_embeddings
-from neuco_core.encode.validate import one_line, validate_file
 from neuco_core.env import available_cores
-from neuco_core.errors import DataError, UsageError
+from neuco_core.errors import UsageError
 from neuco_core.plugins.catalog import load_dataset, load_method
 from neuco_core.runs.engine import default_limits, open_engine
 from neuco_core.runs.shards import encode_shards
@@ -120,24 +119,3 @@ def _embeddings(
         cached=not fresh,
     )
     return embeddings, left_out
-
-
-@click.command()
-@click.argument("file", type=click.Path(exists=True, path_type=Path))
-@click.option("--dataset", "dataset_id", required=True, shell_complete=ids_of("dataset"), help="What it should cover.")
-@click.option("--dim", type=click.IntRange(min=1), default=1024, show_default=True, help="Most dimensions allowed.")
-@json_option
-@click.pass_context
-def validate(ctx: click.Context, file: Path, dataset_id: str, dim: int, as_json: bool) -> None:
-    """Check that a file of embeddings covers a dataset: ids complete, dimension, finite numbers.
-
-    Rows whose id the dataset does not know are counted, and are no error. The exit code is 4 if the file is unusable.
-    """
-    validation = validate_file(file, load_dataset(dataset_id), dim)
-    problems = validation.problems()
-    if as_json:
-        echo_json(validation.to_json())
-        ctx.exit(DataError.exit_code if problems else 0)
-    if problems:
-        raise DataError("; ".join(problems), where=file)
-    click.echo(f"{file}: ok: {one_line(validation)}")

@@ -182,7 +182,7 @@ CHECKS = (
         "method-covers",
         asks="every labelled sample of a dataset that the method can be run on has an embedding",
         reason="samples that are left out are usually the hard ones",
-        cure="embed all samples; `neuco validate FILE --dataset D` lists the missing ones",
+        cure="embed all samples; `neuco check FILE --dataset D` lists the missing ones",
     ),
     _check(
         "method-values",
@@ -217,7 +217,7 @@ CHECKS = (
         "dataset-images",
         asks="every image can be read, and bands and seasons are those declared",
         reason="a damaged image stops every encoder, and one that is left out in silence changes every score",
-        cure="`neuco data verify DATASET` names each damaged image; pack them again without these",
+        cure="`neuco data check DATASET` names each damaged image; pack them again without these",
     ),
 )
 

@@ -13,8 +13,8 @@ from packaging.requirements import Requirement
 
 from neuco_core.contract import scaffold
 from neuco_core.contract.scaffold import ENDINGS, NewPlugin, PluginRequest
+from neuco_core.encode.coverage import dataset_ids
 from neuco_core.encode.requirements import FILE as LOCK
-from neuco_core.encode.validate import dataset_ids
 from neuco_core.encoders import MAX_DIM
 from neuco_core.env import requirement_name
 from neuco_core.errors import DataError, NeucoError, UsageError

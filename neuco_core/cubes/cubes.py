@@ -171,7 +171,7 @@ class CubeSource(Protocol):
     (``neuco_core.cubes.images.Place``).
 
     A source of files may also have ``damaged()``: it reads every byte, and gives each file with what is wrong with it
-    or "". ``neuco data verify DATASET`` calls it, and reads every sample of a source that has none.
+    or "". ``neuco data check DATASET`` calls it, and reads every sample of a source that has none.
     """
 
     @property

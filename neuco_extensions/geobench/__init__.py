@@ -69,7 +69,7 @@ def neuco_checks() -> Iterator[Check]:
         noun="submission",
         asks="no fault by the rules of GEO-Bench and by ours",
         reason="what leaves the registry must be taken there",
-        cure="`neuco geobench export ID --out FOLDER`, then `neuco geobench validate FOLDER` names each fault",
+        cure="`neuco geobench export ID --out FOLDER`, then `neuco geobench check FOLDER` names each fault",
         run=f"{HERE}.checks:rules",
         find=find,
     )

@@ -61,7 +61,7 @@ def geobench() -> None:
 @FOLDER
 @click.option("--official", is_flag=True, help="Only the rules of the leaderboard's own validator.")
 @json_option
-def validate(folder: Path, official: bool, as_json: bool) -> None:
+def check(folder: Path, official: bool, as_json: bool) -> None:
     """Name all faults of the submission in DIR at once: line, column, value and cure. Exits with 4 if there are any."""
     faults = find_faults(folder, official=official)
     if as_json:

@@ -189,7 +189,7 @@ def from_folder(path: Path, name: str, *, title: str = "", source: str = "") -> 
     """The submission in a folder, which must be without faults."""
     folder = read_folder(path)
     if faults := faults_of(folder):
-        hint = f"Run `neuco geobench validate {path}`"
+        hint = f"Run `neuco geobench check {path}`"
         raise DataError(f"the submission has {counted(len(faults), 'fault')}: {faults[0]}", where=path, hint=hint)
     info, table = folder.info or {}, folder.table or ()
     runs = []

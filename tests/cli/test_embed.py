@@ -1,4 +1,4 @@
-"""``neuco embed`` and ``neuco validate`` as a person meets them."""
+"""``neuco embed`` and ``neuco check FILE`` as a person meets them."""
 
 from __future__ import annotations
 
@@ -104,33 +104,33 @@ def write(path: str, keep: int, dim: int = 4) -> tuple[str, ...]:
 
 def test_a_whole_file_is_good() -> None:
     write("a.npz", 1797)
-    result = neuco("validate", "a.npz", "--dataset", "digits")
+    result = neuco("check", "a.npz", "--dataset", "digits")
     assert (result.code, result.out) == (0, "a.npz: ok: 1797 rows of 4 values for 1797 ids of digits\n")
-    answer = neuco("validate", "a.npz", "--dataset", "digits", "--json").json
+    answer = neuco("check", "a.npz", "--dataset", "digits", "--json").json[0]
     assert (answer["ok"], answer["problems"], answer["missing"], answer["unknown"]) == (True, [], 0, 0)
 
 
 def test_missing_ids_are_counted_and_the_first_five_named() -> None:
     ids = write("a.parquet", 1790)
-    code, line = failing("validate", "a.parquet", "--dataset", "digits")
+    code, line = failing("check", "a.parquet", "--dataset", "digits")
     names = ", ".join(ids[1790:1795])
     assert (code, line) == (4, f"neuco: error: a.parquet: 7 of 1797 ids are missing: the first are {names}")
-    result = neuco("validate", "a.parquet", "--dataset", "digits", "--json")
-    answer = json.loads(result.out)
+    result = neuco("check", "a.parquet", "--dataset", "digits", "--json")
+    (answer,) = json.loads(result.out)
     assert (result.code, answer["ok"], answer["missing"]) == (4, False, 7)
     assert answer["first_missing"] == list(ids[1790:1795])
 
 
 def test_dimension_and_numbers_are_checked() -> None:
-    ids = write("wide.npz", 1797, dim=8)
-    code, line = failing("validate", "wide.npz", "--dataset", "digits", "--dim", "4")
-    assert (code, "8 dimensions; at most 4 are allowed" in line) == (4, True)
+    ids = write("wide.npz", 1797, dim=1030)
+    code, line = failing("check", "wide.npz", "--dataset", "digits")
+    assert (code, "1030 dimensions; at most 1024 are allowed" in line) == (4, True)
     rows = "\n".join(f"{name},1,{'' if i == 3 else 2}" for i, name in enumerate(ids))
     Path("holes.csv").write_text("id,0,1\n" + rows + "\n")
-    code, line = failing("validate", "holes.csv", "--dataset", "digits")
+    code, line = failing("check", "holes.csv", "--dataset", "digits")
     assert (code, "1 values are missing or not numbers" in line) == (4, True)
     Path("inf.csv").write_text("id,0\n" + "\n".join(f"{name},inf" for name in ids) + "\n")
-    code, line = failing("validate", "inf.csv", "--dataset", "digits")
+    code, line = failing("check", "inf.csv", "--dataset", "digits")
     assert (code, "finite" in line) == (4, True)
 
 
@@ -138,6 +138,6 @@ def test_ids_that_the_dataset_does_not_know_are_told_and_no_fault() -> None:
     ids = write("a.npz", 1797)
     more = make_embeddings((*ids, "stranger"), np.ones((1798, 2), np.float32))
     write_embeddings(more, Path("more.npz"))
-    result = neuco("validate", "more.npz", "--dataset", "digits")
+    result = neuco("check", "more.npz", "--dataset", "digits")
     assert result.code == 0
     assert "1 rows belong to no sample of it (stranger)" in result.out

@@ -64,7 +64,7 @@ def test_embed_gives_1024_numbers_per_sample(user: User) -> None:
     assert len(lines) == SAMPLES + 1
     assert lines[0].split(",")[:2] == ["id", "0"]
     assert lines[0].endswith(",1023")
-    assert user.run("validate", user.home / "averaging.csv", "--dataset", common.DATASET).code == 0
+    assert user.run("check", user.home / "averaging.csv", "--dataset", common.DATASET).code == 0
 
 
 def test_score_reads_every_task_in_either_spelling(user: User) -> None:
@@ -147,7 +147,7 @@ def test_another_byte_in_a_cube_is_found(scored: User, tmp_path: Path) -> None:
     place.write_bytes(whole)
     assert scored.plan() == {"cached": 2}
     flip(place, b"bands/0.2.0.0.0")
-    read = scored.run_on_copy("data", "verify", common.DATASET)
+    read = scored.run_on_copy("data", "check", common.DATASET)
     assert (read.code, str(place) in read.err) == (4, True), read.text
     verified = scored.run_on_copy("verify", "--json")
     assert {check["verdict"] for check in verified.json["checks"]} == {"failed"}

@@ -121,11 +121,11 @@ def test_what_was_just_written_is_not_relied_on(folder: Path, tmp_path: Path, mo
 
 def test_data_verify_reads_everything_and_names_what_is_damaged(folder: Path) -> None:
     env = {"NEUCO_DATASET_SSL4EO_S12_DOWNSTREAM": str(folder)}
-    whole = neuco_here("data", "verify", "ssl4eo_s12_downstream", env=env)
+    whole = neuco_here("data", "check", "ssl4eo_s12_downstream", env=env)
     assert (whole.code, "ok" in whole.out, SSL4EOCubes(folder).version in whole.out) == (0, True, True), whole.text
     flip(cube(folder), b"bands/0.2.0.0.0")
-    damaged = neuco_here("data", "verify", "ssl4eo_s12_downstream", env=env)
+    damaged = neuco_here("data", "check", "ssl4eo_s12_downstream", env=env)
     assert (damaged.code, str(cube(folder)) in damaged.err) == (4, True)
     assert "1 cube damaged" in damaged.err
-    (row,) = neuco_here("data", "verify", "ssl4eo_s12_downstream", "--json", env=env).json
+    (row,) = neuco_here("data", "check", "ssl4eo_s12_downstream", "--json", env=env).json
     assert list(row["damaged"]) == [str(cube(folder))]

@@ -150,18 +150,18 @@ def test_ls_and_verify(cache: Path) -> None:
         ("ph.csv", ["soil_ph"]),
         ("vectors.csv", ["soil_file"]),
     ]
-    assert all(item["intact"] for item in parsed("verify"))
+    assert all(item["intact"] for item in parsed("check"))
     damaged = next(item for item in entries() if item.path.name == "ph.csv")
     damaged.path.write_bytes(PH[:-1])
-    code, out, err = run("verify")
+    code, out, err = run("check")
     assert code == 4
     assert "corrupt, removed" in out
     assert "1 of 3 files" in err
-    assert run("verify")[0] == 0
+    assert run("check")[0] == 0
     assert not damaged.path.exists()
 
 
-@pytest.mark.parametrize("args", ["ls", "verify", "prune", "fetch soil_clay", "pin soil_ph"])
+@pytest.mark.parametrize("args", ["ls", "check", "prune", "fetch soil_clay", "pin soil_ph"])
 def test_a_cache_that_is_a_file_is_one_clear_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: FileServer, args: str
 ) -> None:

@@ -31,8 +31,8 @@ def test_the_real_ones_leave_and_come_back(
 ) -> None:
     monkeypatch.setenv("NEUCO_REGISTRY", str(committed_registry))
     run("export", name, "--out", tmp_path / name)
-    assert run("validate", tmp_path / name).output == "no faults\n"
-    assert run("validate", tmp_path / name, "--official").output == "no faults by the official rules\n"
+    assert run("check", tmp_path / name).output == "no faults\n"
+    assert run("check", tmp_path / name, "--official").output == "no faults by the official rules\n"
     before = read_submission(committed_registry / "geobench" / name)
     monkeypatch.setenv("NEUCO_REGISTRY", str(tmp_path / "registry"))
     run("import", tmp_path / name, "--title", before.about.title, "--source", before.about.source)
@@ -74,7 +74,7 @@ def test_any_submission_comes_back(
 def test_import_refuses_faults_and_names_that_are_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NEUCO_REGISTRY", str(tmp_path / "registry"))
     bad = spoiled(tmp_path / "bad", lambda rows, info: rows.pop())
-    with pytest.raises(DataError, match=r"1 fault: .*4 runs instead of 5.*neuco geobench validate"):
+    with pytest.raises(DataError, match=r"1 fault: .*4 runs instead of 5.*neuco geobench check"):
         run("import", bad)
     good = write(tmp_path / "My Trial")
     with pytest.raises(UsageError, match="bad --title: longer than 200 characters"):

@@ -304,15 +304,15 @@ def test_what_is_not_a_file(tmp_path: Path, name: str) -> None:
 def test_the_command(tmp_path: Path) -> None:
     good = write(tmp_path / "good")
     (good / ".DS_Store").write_bytes(b"")  # overlooked there, too
-    assert run("validate", good).output == "no faults\n"
+    assert run("check", good).output == "no faults\n"
     bad = spoiled(tmp_path / "bad", cell("Seed", "1"))
-    done = CliRunner().invoke(geobench, ["validate", str(bad)])
+    done = CliRunner().invoke(geobench, ["check", str(bad)])
     assert isinstance(done.exception, DataError)
     assert done.output == (
         f"duplicate: {TABLE}, column 'Seed', lines 2, 3: resnet50 on benv2 has a seed twice (found '1'). "
         "Keep one of the rows, and run another seed\n"
     )
-    assert run("validate", bad, "--official").exit_code == 0
+    assert run("check", bad, "--official").exit_code == 0
 
 
 def test_the_same_under_the_pandas_of_another_environment(root: Path, committed_registry: Path, tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ LAZY = {
     "neuco_core/studies/coerce.py": "a table in memory needs no reader",
     "neuco_core/fetch/fetch.py": "pins are read to list tasks, which the catalogue then imports",
     "neuco_core/fetch/transfer.py": "each transport imports its library",
-    "neuco_core/encode/validate.py": "most datasets have cubes and need no catalogue",
+    "neuco_core/encode/coverage.py": "most datasets have cubes and need no catalogue",
     "neuco_core/scoring/warm.py": "compiles what it imports",
     "neuco_core/scoring/probes/linear.py": "numba compiles what it imports",
     "neuco_core/cli/leaderboard.py": "only the site and plots need templates and figures",

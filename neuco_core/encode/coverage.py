@@ -30,7 +30,6 @@ class Validation:
     unknown: tuple[str, ...]
     replaced: int
     sha256: str
-    most: int = MAX_DIM
 
     def problems(self) -> list[str]:
         """One sentence for each reason to refuse the file; ids that the dataset does not know are not a reason."""
@@ -39,8 +38,8 @@ class Validation:
             names = ", ".join(self.missing[:SHOWN])
             which = f"the first are {names}" if len(self.missing) > SHOWN else names
             problems.append(f"{len(self.missing)} of {self.wanted} ids are missing: {which}")
-        if self.dim > self.most:
-            problems.append(f"{self.dim} dimensions; at most {self.most} are allowed")
+        if self.dim > MAX_DIM:
+            problems.append(f"{self.dim} dimensions; at most {MAX_DIM} are allowed")
         if self.replaced:
             problems.append(f"{self.replaced} values are missing or not numbers")
         return problems
@@ -63,7 +62,7 @@ class Validation:
         }
 
 
-def validate_file(path: Path, dataset: Dataset, most: int = MAX_DIM) -> Validation:
+def validate_file(path: Path, dataset: Dataset) -> Validation:
     """Read the file and compare. Infinite values and duplicate ids are already errors when the file is read."""
     embeddings = read_embeddings(path)
     wanted = dataset_ids(dataset)
@@ -77,7 +76,6 @@ def validate_file(path: Path, dataset: Dataset, most: int = MAX_DIM) -> Validati
         unknown=_not_in(embeddings.ids, wanted),
         replaced=sum(embeddings.replaced.values()),
         sha256=embeddings.sha256,
-        most=most,
     )
 
 
