@@ -52,15 +52,16 @@ class NeucoError(Exception):
         self.hint = hint
 
     def __str__(self) -> str:
+        # A name, a row or a column comes first; a path or an address is long, and comes after what people want to read.
         place = "" if self.where is None else str(self.where)
-        # A name comes first; a path or an address is long, and comes after what people want to read.
-        text = f"{place}: {self.what}" if place and "/" not in place else self.what
+        path, _, first = place.partition(", ") if "/" in place.partition(", ")[0] else ("", "", place)
+        text = f"{first}: {self.what}" if first else self.what
         values = {"expected": self.expected, "got": self.got}
         parts = [f"{word} {value}" for word, value in values.items() if value is not None]
         if parts:
             text += (" " if text.endswith("?") else "; ") + ", ".join(parts)
-        if "/" in place:
-            text += f" ({place})"
+        if path:
+            text += f" ({path})"
         if self.hint:
             text += f" {self.hint}" if text.endswith((".", "?", "!")) else f". {self.hint}"
         return " ".join(text.split())

@@ -246,7 +246,7 @@ def test_bad_folders_and_names(tmp_path: Path) -> None:
             source.read([name])
     dangling = tmp_path / "data" / "s1" / "part-000000" / "gone.zarr.zip"
     dangling.symlink_to(tmp_path / "nowhere")
-    with pytest.raises(DataError, match=r"gone\.zarr\.zip: not a regular file, or a link to none"):
+    with pytest.raises(DataError, match=r"not a regular file, or a link to none \(.*gone\.zarr\.zip\)"):
         _ = SSL4EOCubes(tmp_path).version
     dangling.unlink()
     with pytest.raises(UsageError, match="no samples to read"):

@@ -95,7 +95,7 @@ def mounted(url: str, *mounts: object) -> str:
 def test_a_full_cache_is_named_with_what_to_do_and_holds_no_part(server: FileServer, cache: Path) -> None:
     cache.mkdir()
     output = mounted(server.url("good"), "--size", len(BODY) // 2, "--tmpfs", cache)
-    assert output.startswith(f"refused: {cache}/tmp/fetch-")
+    assert output.startswith("refused: ") and f"({cache}/tmp/fetch-" in output
     assert ": cannot be written: No space left on device. Free some space, or set NEUCO_CACHE" in output
     assert output.endswith("[] []")
 
@@ -105,7 +105,7 @@ def test_a_read_only_cache_is_named_with_what_to_do(server: FileServer, cache: P
     place = cache / inside
     place.mkdir(parents=True)
     output = mounted(server.url("good"), "--ro-bind", place, place)
-    assert output.startswith(f"refused: {place}")
+    assert output.startswith("refused: ") and f"({place}" in output
     assert "cannot be written: " in output
     assert "set NEUCO_CACHE" in output
     assert files_below(cache) == []
@@ -118,4 +118,4 @@ def test_a_read_only_cache_serves_what_it_holds_and_does_not_serve_what_is_damag
     assert mounted(server.url("good"), "--ro-bind", cache, cache) == path
     Path(path).write_bytes(BODY[:-1])
     output = mounted(server.url("good"), "--ro-bind", cache, cache)
-    assert output.startswith(f"refused: {Path(path).parent}: cannot be written: Read-only file system")
+    assert output.startswith("refused: cannot be written: Read-only file system")

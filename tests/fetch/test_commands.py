@@ -129,7 +129,7 @@ def test_link(tmp_path: Path) -> None:
     (copy / "labels" / "ph.csv").unlink()
     code, _, err = run("fetch", "soil_ph")
     assert code == 4
-    assert err.startswith(f"neuco: error: {copy}: labels/ph.csv is not in this local copy of 'soil'. Put it there")
+    assert err.startswith(f"neuco: error: labels/ph.csv is not in this local copy of 'soil' ({copy}). Put it there")
     assert "`neuco data link soil FOLDER`" in err
     assert "`neuco data pin TASK`" in err
     assert parsed("fetch", "soil_clay")[0]["state"] == "fetched", "its sha256 is known"
@@ -171,7 +171,7 @@ def test_a_cache_that_is_a_file_is_one_clear_error(
         monkeypatch.setenv("NEUCO_CACHE", str(cache))
         code, _, err = run(*args.split())
         assert code == 4
-        assert f"{cache}: not a folder; expected a folder, got the file {path}. Set NEUCO_CACHE" in err
+        assert f"not a folder; expected a folder, got the file {path} ({cache}). Set NEUCO_CACHE" in err
     assert server.http.requests == []
 
 

@@ -109,7 +109,7 @@ def test_a_look_up_says_why_a_plugin_cannot_be_loaded(tree: Tree) -> None:
     with pytest.raises(PluginError) as caught:
         tree.catalog().load(Task, "rotten_x")
     message = "task 'rotten_x' cannot be loaded: its plugin 'rotten' failed to import: RuntimeError: cheese"
-    assert str(caught.value) == f"{path}:2: {message}. Run `neuco plugins`"
+    assert str(caught.value) == f"{message} ({path}:2). Run `neuco plugins`"
     with pytest.raises(UnknownIdError, match="1 broken plugin"):
         tree.catalog().load(Task, "soil")
 

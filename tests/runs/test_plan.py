@@ -173,7 +173,7 @@ def test_labels_that_the_linked_folder_lacks_are_skipped(tmp_path: Path, monkeyp
     monkeypatch.setenv(variable(TASK.dataset), str(tmp_path))
     planned = cell(tmp_path, METHOD, unpinned)
     assert planned.state == "skipped", "run, it would fail and be recorded over a good score"
-    assert f"{tmp_path}: labels/ph.csv is not in this local copy" in planned.reason
+    assert f"labels/ph.csv is not in this local copy of 'soil' ({tmp_path})" in planned.reason
 
 
 def test_a_method_without_a_file_for_the_dataset_is_not_applicable(tmp_path: Path) -> None:

@@ -147,7 +147,7 @@ def test_a_second_call_is_served_from_records_and_says_so(tmp_path: Path, monkey
     record = tmp_path / "records" / "random.jsonl"
     before = record.read_bytes()
     fresh = neuco(*words, "--fresh")
-    assert "1 fresh" in fresh.out
+    assert "1 of 1 scored now" in fresh.out
     assert "[1/1] ok random on digits_class" in fresh.err, "it was really run"
     assert record.read_bytes() == before, "a score that is confirmed changes no file"
 

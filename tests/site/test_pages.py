@@ -199,7 +199,7 @@ def test_a_full_disk_is_an_error_with_a_cure_and_leaves_the_site_as_it_was(
     done = subprocess.run(inside, env=environment, capture_output=True, text=True, timeout=300, check=False)
     assert done.stdout == f"code 4\n{tmp_path}/site/index.html\nold\n"
     assert done.stderr.endswith(
-        f"neuco: error: {tmp_path}/site: the site cannot be written: No space left on device. "
+        f"neuco: error: the site cannot be written: No space left on device ({tmp_path}/site). "
         "Make room there, or choose another --out\n"
     )
 

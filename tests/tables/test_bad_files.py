@@ -169,9 +169,11 @@ LABELS = [
     Case("one constant output", b"id,u,v\na,1,3\nb,2,3\n", "column 'v': constant", options=TWO),
     Case("no group column", b"id,label\na,1\nb,2\n", "no column 'tile'", options={"group_column": "tile"}),
     Case("no split", b"id,label,s\na,1,train\nb,2,\n", "row 3, column 's': not a part of a split", options=SPLIT),
-    Case("a third part", b"id,label,s\na,1,train\nb,2,val\n", "train or test, got 'val'. A validation", options=SPLIT),
+    Case(
+        "a third part", b"id,label,s\na,1,train\nb,2,val\n", "train or test, got 'val' .* A validation", options=SPLIT
+    ),
     Case("no test part", b"id,label,s\na,1,train\nb,2,Train\n", "no row is in the part 'test'", options=SPLIT),
-    Case("classes in two columns", b"id,u,v\na,1,0\nb,0,1\n", "got 2. .*are several tasks", options={**CLS, **TWO}),
+    Case("classes in two columns", b"id,u,v\na,1,0\nb,0,1\n", "got 2 .*are several tasks", options={**CLS, **TWO}),
     Case("one label of many", b"id,label\na,1\nb,0\n", "wrong number of columns for multilabel", options=MULTI),
     Case("half a label", b"id,u,v\na,1,0\nb,0.5,1\n", "'u': a label is there or not;.*0.5", options={**MULTI, **TWO}),
     Case("a label nobody has", b"id,u,v\na,1,0\nb,0,0\n", "column 'v': constant labels", options={**MULTI, **TWO}),
@@ -208,7 +210,7 @@ def test_what_suffixes_and_columns_are_for(tmp_path: Path) -> None:
     path.write_bytes(b"lat,id,0,lon\n1,a,2,3\n")
     embeddings = read_embeddings(path)
     assert (embeddings.ids, embeddings.ignored) == (("a",), ("lat", "lon")), "told by the first bytes"
-    with pytest.raises(DataError, match=r"nowhere\.csv: no such file"):
+    with pytest.raises(DataError, match=r"no such file \(.*nowhere\.csv\)"):
         read_embeddings(tmp_path / "nowhere.csv")
 
 

@@ -58,7 +58,7 @@ def test_every_format_gives_the_same_hash(tmp_path: Path, suffix: str) -> None:
     write_embeddings(MADE, path)
     written = path.read_bytes()
     assert read_embeddings(path, dim=2, strict=True).values.tolist() == VALUES.tolist()
-    with pytest.raises(DataError, match=r"x\.\w+: too many value columns; expected at most 1, got 2"):
+    with pytest.raises(DataError, match=r"too many value columns; expected at most 1, got 2 \(.*x\.\w+\)"):
         read_embeddings(path, dim=1)
     write_embeddings(MADE, path)
     if suffix != "npz":  # a zip file holds the time of writing
@@ -89,7 +89,7 @@ def test_missing_values_are_counted(tmp_path: Path, suffix: str) -> None:
     with pytest.raises(DataError, match="NaN in 2 places"):
         read_embeddings(path, strict=True)
     put(path, ["a", "b"], np.array([[1.0, np.inf], [3.0, 4.0]]))
-    with pytest.raises(DataError, match=rf"x\.{suffix}, id 'a', dimension 1: value is not finite"):
+    with pytest.raises(DataError, match=r"id 'a', dimension 1: value is not finite"):
         read_embeddings(path)
 
 
@@ -180,7 +180,7 @@ def test_pickles_are_never_opened(tmp_path: Path) -> None:
 )
 def test_npz_with_other_things(tmp_path: Path, arrays: dict[str, Any], error: str) -> None:
     np.savez(tmp_path / "x.npz", **arrays)
-    with pytest.raises(DataError, match=rf"x\.npz: .*{error}"):
+    with pytest.raises(DataError, match=rf"{error}.*x\.npz"):
         read_embeddings(tmp_path / "x.npz")
 
 
