@@ -23,6 +23,7 @@ from neuco_core.tables.limits import check_members, check_unpacked
 NAME = "bands"
 FORMAT = 2
 SEPARATORS = (".", "/")
+UNPACKED, PACKED = 4, 12  # where the header of a blosc chunk has its sizes
 # What numbers are packed with. A file names its codecs, and some that numcodecs has, or that a package adds to it, do
 # more than unpack: ``pickle`` runs code, ``lzma`` takes as much memory as the file asks for.
 COMPRESSORS = ("blosc", "bz2", "gzip", "lz4", "zlib", "zstd")
@@ -63,6 +64,7 @@ class StoredArray:
         # Whether a chunk can be unpacked to where it belongs, without a copy.
         only_blosc = not filters and compressor and compressor["id"] == "blosc"
         self._straight = only_blosc and self.order == "C" and self.dtype.isnative
+        self._packed_by_blosc = compressor and compressor["id"] == "blosc"
         self._members = frozenset(archive.namelist())
 
     def read(self, season: int, target: np.ndarray) -> None:
@@ -76,9 +78,12 @@ class StoredArray:
                 view[...] = self.fill
                 continue
             data = self.archive.read(name)
+            if self._packed_by_blosc and _number(data, PACKED) != len(data):
+                # blosc goes by its header alone, and would read on in memory behind a chunk that was cut off.
+                raise ValueError(f"{name} has {len(data)} bytes, its header says {_number(data, PACKED)}")
             fits = self.chunks == (1, 1, *view.shape) and view.flags.c_contiguous
             # A chunk that unpacks to less would leave there what the memory held before, such as another cube.
-            if self._straight and fits and _unpacked_by_blosc(data) == view.nbytes:
+            if self._straight and fits and _number(data, UNPACKED) == view.nbytes:
                 self.codecs[0].decode(data, out=view)
             else:
                 view[...] = self._decoded(data)[inside]
@@ -97,9 +102,9 @@ class StoredArray:
         return values.reshape(self.chunks, order=self.order)
 
 
-def _unpacked_by_blosc(data: bytes) -> int:
-    """How many bytes a chunk unpacks to, as its header says: four numbers of a byte each, then this one."""
-    return int.from_bytes(data[4:8], "little")
+def _number(data: bytes, place: int) -> int:
+    """A number in the header of a chunk of blosc's."""
+    return int.from_bytes(data[place : place + 4], "little")
 
 
 def read_cube(path: Path, seasons: Sequence[int], expected: tuple[int, ...]) -> np.ndarray:

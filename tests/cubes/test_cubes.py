@@ -222,6 +222,16 @@ def test_a_chunk_is_read_whole_or_not_at_all(cube: Path, codec: dict[str, Any], 
             read_one(cube)
 
 
+@pytest.mark.parametrize("side", [4, 3])  # unpacked to where it belongs, and beside it
+def test_a_chunk_of_blosc_that_was_cut_off_shows_nothing_of_the_memory_behind_it(cube: Path, side: int) -> None:
+    """Bytes that do not get smaller follow the header as they are, and blosc copies as many as it says."""
+    size = 4 * side * side
+    header = bytes([2, 1, 2, 4]) + b"".join(number.to_bytes(4, "little") for number in (size, size, size + 16))
+    repacked(cube, {"compressor": {"id": "blosc"}, "chunks": [1, 1, 1, side, side], "shape": [1, 4, 2, 4, 4]}, header)
+    with pytest.raises(DataError, match=rf"damaged cube: bands/\S+ has 16 bytes, its header says {size + 16}"):
+        read_one(cube)
+
+
 @pytest.mark.parametrize("key", ["shape", "chunks", "member"])
 def test_a_cube_that_declares_too_much_is_refused(cube: Path, key: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "FREE", 1 << 20)
