@@ -24,6 +24,8 @@ from neuco_core.specs import Suite
 
 # Cannot change scores or the registry; whatever is neither this nor a plugin counts as core.
 HARMLESS = re.compile(r"(?:docs|tests|examples|benchmarks)/.+|[^/]+\.md|LICENSE", re.DOTALL)
+# But for pages with `:::`, which imports and runs what it names as the site is built.
+RUNNING = ("docs/ref/api.md", "docs/ref/cli.md")
 REGULAR, GONE = ("100644", "100755", "000000"), "000000"
 # Written by `reconcile` on main only.
 PROTECTED = tuple(f"registry/{name}" for name in ("records", "results/", "leaderboards/", "withdrawn/", "catalog.json"))
@@ -74,7 +76,7 @@ class Changes:
 def is_core(path: str) -> bool:
     """Whether a file can change how plugins are judged: it is of no plugin, no data, not harmless."""
     if HARMLESS.fullmatch(path):
-        return Path(path).name in STEERING
+        return path in RUNNING or Path(path).name in STEERING
     return not (PLUGIN.fullmatch(path) or SUBMISSION.fullmatch(path) or path.startswith(PROTECTED))
 
 

@@ -3,7 +3,7 @@
 Its pages are the Markdown files of the tree, whose links are true in the tree. Here each page gets its place on the
 site, and its links follow. A card comes from a contributor: markup in a page is shown, not used; a link or a picture
 that leads neither into the tree nor to https, or a file of another kind among the pages, or a drawing that does more
-than draw, ends the build.
+than draw, ends the build. So does ``:::`` on any page but ``RUNNING``: it imports what it names, outside any sandbox.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, InclusionLevel
 from mkdocs.structure.nav import Link
 
-from ci.changed import deceptive
+from ci.changed import RUNNING, deceptive
 
 if TYPE_CHECKING:
     from mkdocs.config.defaults import MkDocsConfig
@@ -67,7 +67,8 @@ def as_page(notebook: Path) -> str:
     for cell in json.loads(notebook.read_text(encoding="utf-8"))["cells"]:
         text = "".join(cell["source"])
         parts.append(f"```python\n{text}\n```" if cell["cell_type"] == "code" else text)
-        parts += [f"```text\n{''.join(output['text'])}```" for output in cell.get("outputs", ())]
+        printed = ["".join(output["text"]) for output in cell.get("outputs", ()) if "text" in output]
+        parts += [f"```text\n{output.rstrip()}\n```" for output in printed]
     return "\n\n".join(parts)
 
 
@@ -166,7 +167,12 @@ def on_nav(nav: Navigation, **_: Any) -> Navigation:
 
 def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
     (LINKS.page,) = (path for path, target in LINKS.where.items() if target == page.file.src_uri)
-    return spaced(COMMENT.sub("", markdown))
+    text = spaced(COMMENT.sub("", markdown))
+    if ":::" in text and LINKS.page not in RUNNING:
+        raise PluginError(
+            f"{LINKS.page}: `:::` imports code as the site is built; only {', '.join(RUNNING)} may have it"
+        )
+    return text
 
 
 def spaced(text: str) -> str:

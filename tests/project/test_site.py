@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from html.parser import HTMLParser
@@ -17,7 +18,8 @@ from markdown import Markdown
 from mkdocs.exceptions import PluginError
 
 import neuco_core
-from ci.docs import BOARDS, Links, Plain, moved, on_files, places, spaced
+from ci.changed import RUNNING, is_core
+from ci.docs import BOARDS, Links, Plain, as_page, moved, on_config, on_files, on_page_markdown, places, spaced
 from neuco_core.cli import cli
 from tests.command import python
 from tests.site.conftest import reading
@@ -175,7 +177,39 @@ def test_markup_in_a_card_is_shown_and_not_used(root: Path) -> None:
     assert not re.search(r"<(b|script|img)\b", made)
 
 
+def test_a_card_gives_no_element_attributes(root: Path) -> None:
+    text = "# Card {: onclick=x }\n\nText\n{: onclick=x }\n\n``` { .python onclick=x }\n1\n```\n\n[a](#b){: onclick=x }"
+    assert " onclick=" not in re.sub(">[^<]*<", "><", convert(text, root))
+
+
+@pytest.mark.parametrize(
+    "line", ["::: mkdocs-click\n    :module: x", "> - ::: x", "```\n::: mkdocs-click\n```", "## ::: x"]
+)
+def test_only_reference_pages_import_code_as_the_site_is_built(line: str, root: Path) -> None:
+    config: Any = SimpleNamespace(
+        config_file_path=str(root / "mkdocs.yml"), repo_url="", markdown_extensions=[], docs_dir=str(root / "docs")
+    )
+    on_config(config)
+    for path in ("neuco_methods/mosaiks/README.md", "README.md", "examples/first_score.ipynb"):
+        page: Any = SimpleNamespace(file=SimpleNamespace(src_uri=places(root)[path]))
+        with pytest.raises(PluginError, match=f"{path}: `:::` imports code"):
+            on_page_markdown(f"Text\n\n{line}\n", page)
+    for path in RUNNING:
+        assert is_core(path)
+
+
+def test_a_notebook_shows_what_it_prints_and_nothing_else(tmp_path: Path, root: Path) -> None:
+    outputs = [{"text": ["no line end"]}, {"data": {"image/png": "…"}}, {"ename": "Error", "traceback": []}]
+    cells = [{"cell_type": "code", "source": ["x"], "outputs": outputs}, {"cell_type": "markdown", "source": ["After"]}]
+    (tmp_path / "a.ipynb").write_text(json.dumps({"cells": cells}))
+    page = as_page(tmp_path / "a.ipynb")
+    assert page == "```python\nx\n```\n\n```text\nno line end\n```\n\nAfter"
+
+
 def convert(text: str, root: Path) -> str:
+    """As the site does: with the extensions of its settings."""
     links = Links()
     links.page, links.root, links.where, links.code = "docs/maintain/ci.md", root, places(root), ""
-    return Markdown(extensions=[Plain(links)]).convert(text)
+    settings = yaml.safe_load(re.sub(r"!\S+", "", (root / "mkdocs.yml").read_text()))
+    names = [next(iter(item)) if isinstance(item, dict) else item for item in settings["markdown_extensions"]]
+    return Markdown(extensions=[*names, Plain(links)]).convert(text)
