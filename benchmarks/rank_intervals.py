@@ -8,17 +8,21 @@ Worlds are boards whose truth is known, and each is drawn many times:
 - as published: the means of Table 4 of the paper, and, with ``--geobench FOLDER``, those of a GEO-Bench-2 submission
   with the spread of its seeds;
 - simulated: as in the tests, from one where noise decides to one where nothing is in doubt, also with two methods far
-  below the others, methods in two clusters, and tasks that have nothing to do with each other.
+  below the others, methods in two clusters, methods of different spreads over splits, and unrelated tasks.
 
 ``held`` is the mean over methods, ``worst`` that of the method whose intervals hold least often (of simulated worlds,
 where a method is a new one on each board: of the worst true place; ``method`` at the end of a line is the worst of them
 by number, though they are all alike), ``±`` its standard error over the boards drawn.
-``plain`` is what percentiles of the replicates' ranks alone would give, ``less`` what a smaller pairwise part would
-(90 % for each pair). Ranks: the mean number of them in an interval.
+``plain`` is what percentiles of the replicates' ranks alone would give, ``scores`` what the t-test of mean scores
+would, each pair by itself. Ranks: the mean number of them in an interval.
 
 ``P(first)``: what it says of the method that is first on a board, and on how many boards that one truly is the best.
 
 The rule was chosen with ``--seed 7``. Another seed draws other boards, by which it can be confirmed.
+
+``--pairs`` prints another table: how often a board tells any two *equal* methods apart (level), and which share of the
+pairs that differ it tells apart in the right order (power). "Scores" is the rule of boards, a t-test of mean scores
+with Holm's p-values; "Q" is the one that it replaced, a bootstrap of weighted Q judged by the largest difference.
 """
 
 from __future__ import annotations
@@ -26,28 +30,44 @@ from __future__ import annotations
 import argparse
 import csv
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
 import numpy as np
+from scipy.special import stdtr
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from benchmarks import intervals
 from neuco_core.boards.cells import from_records, pool
 from neuco_core.boards.kinds.neuco import task_scores
 from neuco_core.boards.published import read_published
-from neuco_core.boards.stats.rank_intervals import Intervals, meeting, percentiles
+from neuco_core.boards.stats.rank_intervals import (
+    Intervals,
+    error_of_differences,
+    meeting,
+    percentiles,
+    share_behind,
+)
 from neuco_core.boards.stats.ranking import DIGITS, Rule, rank
-from neuco_core.boards.stats.uncertainty import LEVEL, TaskScores, assess, judged, observed_q, replicate_board
+from neuco_core.boards.stats.uncertainty import (
+    LEVEL,
+    TaskScores,
+    assess,
+    differences,
+    judged,
+    observed_q,
+    replicate_board,
+)
 from neuco_core.boards.store import Current, current
-from tests.boards.helpers import simulate
+from tests.boards.helpers import RHO, simulate
 from tests.boards.test_uncertainty import NOISE, expected_q
 
 REGISTRY = Path(__file__).parents[1] / "registry"
 REPLICATES = 300
-LESS = 0.90  # of the replicates, for a pair
 # The true final ranks of a board, and what is seen of it.
 Drawn = tuple[np.ndarray, list[TaskScores]]
 
@@ -160,8 +180,12 @@ def simulated(
         truth, scores = simulate(rng, methods, tasks, splits, gap if related else 0.0, NOISE)
         moved = lift + (0.0 if related else gap * rng.standard_normal((tasks, methods)))
         around = np.broadcast_to(moved, truth.shape)
-        scores = [replace(task, splits=task.splits + own[:, None]) for task, own in zip(scores, around, strict=True)]
-        return rank(expected_q(truth + around, splits)).final, scores
+        wider = np.exp((0.3 if shape == "spreads" else 0.0) * rng.standard_normal(truth.shape))
+        scores = [
+            replace(task, splits=mean[:, None] + by[:, None] * (task.splits - mean[:, None]) + own[:, None])
+            for task, mean, own, by in zip(scores, truth, around, wider, strict=True)
+        ]
+        return rank(expected_q(truth + around, splits, NOISE * wider)).final, scores
 
     return draw
 
@@ -190,6 +214,8 @@ def worlds(submission: Path | None) -> Iterator[World]:
         (12, 11, 40, 0.02, "outliers"),
         (30, 8, 40, 0.01, "outliers"),
         (30, 8, 40, 0.01, "clusters"),
+        (30, 3, 40, 0.02, ""),
+        (30, 3, 40, 0.02, "spreads"),
     ):
         name = f"{methods} × {tasks}, {splits} splits, {gap} {shape}".rstrip()
         yield World(name, simulated(methods, tasks, splits, gap, shape), False)
@@ -206,6 +232,128 @@ def measure_first(world: World, count: int, seed: int) -> tuple[float, float]:
             said.append(100 * sure.best[first])
             true.append(100.0 * (truth[first] == 1))
     return float(np.mean(said)), float(np.mean(true))
+
+
+@dataclass(frozen=True)
+class Alike:
+    """Boards of methods of which some are equal: ``skill`` has what each adds to the mean score."""
+
+    name: str
+    skill: np.ndarray
+    draw: Callable[[np.random.Generator], list[TaskScores]]
+
+
+def alike(
+    methods: int,
+    tasks: int,
+    splits: int,
+    gap: float = 0.0,
+    *,
+    mean: float = 0.5,
+    related: float = 0.0,
+    tails: float = 0.0,
+) -> tuple[np.ndarray, Callable[[np.random.Generator], list[TaskScores]]]:
+    """Methods in three steps of ``gap``. ``related``: the share of the error's variance that is common to all tasks,
+    which are then of one dataset; ``tails``: how much heavier than normal the errors' are."""
+    skill = gap * (np.arange(methods) % 3)
+
+    def error(rng: np.random.Generator, size: int) -> np.ndarray:
+        common, own = (
+            np.sqrt(0.5) * (rng.standard_normal((count, 1, size)) + rng.standard_normal((count, methods, size)))
+            for count in (1, tasks)
+        )
+        return np.sqrt(related) * common + np.sqrt(1 - related) * own
+
+    def draw(rng: np.random.Generator) -> list[TaskScores]:
+        noise = np.sqrt(RHO) * error(rng, 1) + np.sqrt(1 - RHO) * error(rng, splits)
+        noise = np.sinh(tails * noise) / tails if tails else noise
+        dataset = "one" if related else ""
+        return [TaskScores(mean + skill[:, None] + NOISE * own, RHO / (1 - RHO), dataset=dataset) for own in noise]
+
+    return skill, draw
+
+
+def drawn_alike(
+    kind: str, samples: int, gap: float = 0.0, scenes: int = 0
+) -> tuple[np.ndarray, Callable[[np.random.Generator], list[TaskScores]]]:
+    """Data sets that are really drawn and probed: the same embedding eight times, half of them with more noise."""
+    world = intervals.World(samples, samples, scenes)
+    world.mixing = [world.mixing[3]] * len(world.mixing)
+    skill = -gap * (np.arange(len(world.mixing)) % 2)
+    world.noises = tuple(0.5 - skill)
+    return skill, lambda rng: world.scores((kind,))[kind]
+
+
+def worlds_of_equals() -> Iterator[Alike]:
+    for text, made in {
+        "15 × 5": alike(15, 5, 40),
+        "15 × 5, 10 splits": alike(15, 5, 10),
+        "15 × 1": alike(15, 1, 40),
+        "15 × 1, 10 splits": alike(15, 1, 10),
+        "15 × 1, 5 splits": alike(15, 1, 5),
+        "2 × 3": alike(2, 3, 40),
+        "40 × 3": alike(40, 3, 40),
+        "related tasks, 60 %": alike(15, 5, 40, related=0.6),
+        "related tasks, 90 %": alike(15, 5, 40, related=0.9),
+        "faint": alike(15, 5, 40, mean=0.03),
+        "heavy tails": alike(15, 5, 40, tails=1.0),
+        "three steps of 0.02": alike(15, 5, 40, 0.02),
+        "three steps of 0.04, 10 splits": alike(15, 5, 10, 0.04),
+        "three steps of 0.04, 1 task": alike(15, 1, 40, 0.04),
+        "three steps of 0.03, related": alike(15, 5, 40, 0.03, related=0.6),
+        "40 × 3, three steps of 0.04": alike(40, 3, 40, 0.04),
+        "drawn, R²": drawn_alike("R², normal errors", 300, 0.2),
+        "drawn, R², t(3)": drawn_alike("R², Student's t(3)", 300, 0.4),
+        "drawn, F1, 1/3": drawn_alike("F1, 1/3", 300, 0.6),
+        "drawn, F1, 1/10": drawn_alike("F1, 1/10", 300, 0.6),
+        "drawn, R², scenes, random splits": drawn_alike("R², normal errors", 300, 0.2, scenes=30),
+    }.items():
+        yield Alike(text, *made)
+
+
+def power(world: Alike, count: int, seed: int) -> dict[str, tuple[float, float]]:
+    """By rule: the share of boards that tell equal methods apart, and of pairs that differ told apart rightly."""
+    rng = np.random.default_rng(seed)
+    better = world.skill[:, None] > world.skill
+    same = ~better & ~better.T
+    wrong: dict[str, list[bool]] = {"scores": [], "Q": []}
+    right: dict[str, list[float]] = {"scores": [], "Q": []}
+    for board in range(count):
+        scores = world.draw(rng)
+        q = replicate_board(scores, seed=board, replicates=REPLICATES)
+        shown, again, pairs = judged(
+            scores, np.round(np.stack([observed_q(task) for task in scores]), DIGITS), q, Rule()
+        )
+        ahead = shown.weighted[:, None] < shown.weighted
+        for name, apart in (("scores", pairs.apart), ("Q", _apart_by_q(scores, q, again.weighted))):
+            wrong[name].append(bool((apart & same).any()))
+            right[name].append(float((apart & ahead)[better].mean()) if better.any() else np.nan)
+    return {name: (100 * float(np.mean(wrong[name])), 100 * float(np.mean(right[name]))) for name in wrong}
+
+
+def _apart_by_q(scores: list[TaskScores], q: np.ndarray, weighted: np.ndarray) -> np.ndarray:
+    """The rule before: the weighted mean of standardised Q in replicates, by its largest studentised difference."""
+    observed = np.stack([observed_q(task) for task in scores])
+    spread = observed.std(axis=1)
+    scale = rank(observed).weights / np.where(spread > 0, spread, 1.0)
+    smooth = -(scale[:, None] * q).sum(axis=1)
+    mean, error = smooth.mean(axis=0), error_of_differences(np.cov(smooth, rowvar=False))
+    largest = [float((np.abs(np.subtract.outer(row, row)) / error).max()) for row in smooth - mean]
+    nearly_all = (1 + LEVEL) / 2
+    worse = (share_behind(smooth) >= nearly_all) & (share_behind(weighted) >= nearly_all)
+    worse &= (mean[:, None] - mean) / error > np.quantile(largest, LEVEL)
+    apart: np.ndarray = worse | worse.T
+    return apart
+
+
+def print_pairs(boards: int, seed: int) -> None:
+    print("| world | level: scores | Q | power: scores | Q |\n|---|---|---|---|---|")
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        for world in worlds_of_equals():
+            (level, found), (level_q, found_q) = power(world, boards, seed).values()
+            told = [f"{share:.0f} %" if np.isfinite(share) else "" for share in (found, found_q)]
+            print(f"| {world.name} | {level:.1f} % | {level_q:.1f} % | {told[0]} | {told[1]} |", flush=True)
 
 
 def measure(world: World, count: int, seed: int) -> dict[str, tuple[float, float, float, float]]:
@@ -236,13 +384,15 @@ def _ways(scores: list[TaskScores], seed: int) -> Iterator[tuple[str, Intervals]
     q = replicate_board(scores, seed=seed, replicates=REPLICATES)
     yield "held", sure.rank
     observed = np.round(np.stack([observed_q(task) for task in scores]), DIGITS)
-    shown, again, pairs = judged(observed, q, Rule())
+    shown, again, pairs = judged(scores, observed, q, Rule())
     plain = percentiles(again.final, LEVEL, "inverted_cdf")
     yield "plain", plain
-    surely, maybe = pairs.behind >= (1 + LESS) / 2, pairs.behind > (1 - LESS) / 2
-    low = np.minimum.reduce([shown.final, plain.low, 1 + surely.sum(axis=1)])
-    high = np.maximum.reduce([shown.final, plain.high, 1 + maybe.sum(axis=1)])
-    yield "less", meeting(low, high, pairs.apart)
+    found = differences(scores, np.ones(len(scores)))
+    behind = stdtr(found.freedom, -found.better / found.error)
+    np.fill_diagonal(behind, 0.0)
+    low = np.minimum(shown.final, 1 + (behind >= (1 + LEVEL) / 2).sum(axis=1))
+    high = np.maximum(shown.final, 1 + (behind > (1 - LEVEL) / 2).sum(axis=1))
+    yield "scores", meeting(low, high, pairs.apart)
 
 
 def main() -> None:
@@ -250,17 +400,22 @@ def main() -> None:
     parser.add_argument("--boards", type=int, default=200)
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--geobench", type=Path, help="the folder of a GEO-Bench-2 submission")
+    parser.add_argument("--world", default="", help="only worlds with this in their name")
     parser.add_argument("--first", action="store_true", help="only P(first), which takes a third of the time")
+    parser.add_argument("--pairs", action="store_true", help="only pairs of equal methods")
     args = parser.parse_args()
+    if args.pairs:
+        print_pairs(args.boards, args.seed)
+        return
     if args.first:
         print(f"{'world':34} P(first)   true")
         for world in worlds(args.geobench):
             said, true = measure_first(world, args.boards, args.seed)
             print(f"{world.name:34}   {said:6.1f} {true:6.1f}", flush=True)
         return
-    heads = "".join(f" {name:>8}   worst    ±  ranks" for name in ("held", "plain", "less"))
+    heads = "".join(f" {name:>8}   worst    ±  ranks" for name in ("held", "plain", "scores"))
     print(f"{'world':34}{heads}    method")
-    for world in worlds(args.geobench):
+    for world in (world for world in worlds(args.geobench) if args.world in world.name):
         found = measure(world, args.boards, args.seed)
         figures = ""
         for held, worst, ranks, _ in found.values():

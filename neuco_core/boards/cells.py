@@ -10,9 +10,9 @@ from typing import Any, Literal, cast
 import numpy as np
 
 from neuco_core.boards.model import SCORE, STD, BoardCell, BoardRow, BoardTask, Column, Number, Ranked, Status
-from neuco_core.boards.stats.f1_variance import UNCORRECTED, Trained, of_f1
 from neuco_core.errors import DataError, UsageError
 from neuco_core.records.model import Key, Record
+from neuco_core.scoring.f1_variance import UNCORRECTED, Trained, of_f1
 from neuco_core.specs import Suite
 
 COVERAGE = {

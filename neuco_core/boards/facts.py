@@ -17,8 +17,10 @@ from msgspec.structs import replace
 
 from neuco_core.boards.model import Board, BoardRow, Column, ExtraCells, Number
 from neuco_core.errors import DataError, NeucoError
-from neuco_core.plugins.catalog import catalog, load_dataset, load_method
+from neuco_core.plugins.catalog import catalog, load_dataset, load_method, load_task
+from neuco_core.protocol import load_protocol
 from neuco_core.records.model import Record
+from neuco_core.scoring.leaks import cut_groups
 from neuco_core.specs import FITTED, CellSource, Dataset, Method, resolve
 
 MACHINE = "machine_spread"
@@ -82,6 +84,10 @@ def with_facts(board: Board, records: Iterable[Record]) -> Board:
     if spreads:
         methods = ", ".join(f"{name} by up to {spread:g}" for name, spread in spreads.items())
         notes.append(f"Scores that vary between CPUs, since the method is trained when it runs: {methods}.")
+    protocol = or_none(load_protocol, board.suite.protocol) if board.suite else None
+    tasks = [or_none(load_task, f"{task.id}@{task.version}") for task in board.tasks]
+    for message in cut_groups((task, protocol) for task in tasks if task and protocol):
+        notes.append(f"{message[0].upper()}{message[1:]}.")
     rows = tuple(replace(row, facts={key: row.facts[key] for key in row.facts if key in keys}) for row in rows)
     fact_columns = tuple(column for column in COLUMNS if column.key in keys)
     return replace(board, rows=rows, fact_columns=fact_columns, notes=tuple(notes))

@@ -13,7 +13,7 @@ from neuco_core.errors import ScoreError
 from neuco_core.files import jsonable
 from neuco_core.progress import show_progress
 from neuco_core.protocol import Protocol
-from neuco_core.scoring.leaks import columns_used
+from neuco_core.scoring.leaks import columns_used, cut_groups
 from neuco_core.scoring.quality import ruled
 from neuco_core.specs import to_json
 from neuco_core.studies.compare import Pair, compare_tasks, problem
@@ -59,6 +59,9 @@ def compare(
             progress=progress,
             same_dataset=choice.same_dataset,
         )
+    compared = {pair.task for pair in pairs if pair.status == "ok"}
+    for warning in cut_groups((t, rules) for rules, tasks in choice.groups for t in tasks if t.label in compared):
+        warn(warning)
     _show(pairs, (sources[0].name, sources[1].name), [used for used, _ in choice.groups], confidence, as_json)
     reason = problem(pairs, choice.asked)
     if reason:

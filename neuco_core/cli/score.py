@@ -56,6 +56,7 @@ from neuco_core.runs.messages import ScoreCell, Step
 from neuco_core.runs.plan import make_plan
 from neuco_core.runs.preview import Preview, plan_preview
 from neuco_core.runs.run import run_plan, shared_folder
+from neuco_core.scoring.leaks import cut_groups
 from neuco_core.specs import Task
 from neuco_core.tables.pinning import inspect_labels
 from neuco_core.text import counted, join_names
@@ -262,6 +263,9 @@ def _score(request: ScoreRequest, choice: Choice, preview: Preview | None, form:
         error.hint += f"{'. Then go' if error.hint else 'Go'} on with: {_again()}"
         raise
     results = [outcome for plan in plans for outcome in outcomes(plan, made, registry)]
+    protocols = {protocol.name: protocol for protocol, _ in choice.groups}
+    for warning in cut_groups((o.cell.task, protocols[o.record.protocol]) for o in results if o.record and o.record.ok):
+        warn(warning)
     Answer(plans, results, made, preview, save=request.save).give(form)
     scored = any(outcome.status == "ok" for outcome in results)
     if request.files and choice.suite and scored and form.form == "table":

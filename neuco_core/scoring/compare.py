@@ -2,7 +2,8 @@
 
 Two random splits of one sample share most of their training data, so their scores are not independent and the
 ordinary paired t-test finds differences that are not there. Nadeau and Bengio (2003, "Inference for the
-generalization error") correct the variance of the mean difference from s²/K to (1/K + n_test/n_train)·s².
+generalization error") correct the variance of the mean difference from s²/K to (1/K + n_test/n_train)·s². Of F1, where
+training matters more, n_test/n_train is multiplied by ``f1_variance.variance_factor``.
 """
 
 from __future__ import annotations
@@ -12,7 +13,11 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import numpy as np
+
 from neuco_core.errors import ScoreError
+from neuco_core.files import jsonable
+from neuco_core.scoring.f1_variance import of_f1
 from neuco_core.scoring.scorer import Score
 from neuco_core.tables.embeddings import Embeddings
 
@@ -87,15 +92,14 @@ def _student(mean: float, error: float, freedom: int, confidence: float) -> tupl
     return t, float(2 * stdtr(freedom, -abs(t))), float(stdtrit(freedom, 0.5 + confidence / 2)) * error
 
 
-def holm(p_values: Sequence[float]) -> list[float]:
-    """p-values adjusted for testing several tasks at once (Holm 1979); NaN stays NaN and does not count."""
-    known = sorted((p, i) for i, p in enumerate(p_values) if not math.isnan(p))
-    adjusted = [math.nan] * len(p_values)
-    highest = 0.0
-    for place, (p, i) in enumerate(known):
-        highest = max(highest, min(1.0, p * (len(known) - place)))
-        adjusted[i] = highest
-    return adjusted
+def holm(p_values: Sequence[float] | np.ndarray) -> list[float]:
+    """p-values adjusted for testing several hypotheses at once (Holm 1979); NaN stays NaN and does not count."""
+    p = np.asarray(p_values, np.float64)
+    order = np.argsort(p)  # NaN comes last
+    left = np.maximum(np.isfinite(p).sum() - np.arange(len(p)), 1)
+    adjusted = np.empty(len(p))
+    adjusted[order] = np.maximum.accumulate(np.minimum(p[order] * left, 1.0))
+    return [float(value) for value in adjusted]
 
 
 def common(a: Embeddings, b: Embeddings) -> tuple[Embeddings, Embeddings]:
@@ -111,5 +115,11 @@ def compare_scores(a: Score, b: Score, *, confidence: float = 0.95) -> Compariso
     if a.samples["used"] != b.samples["used"]:
         got = f"{a.samples['used']} and {b.samples['used']}"
         raise ScoreError("cannot compare scores of different samples", where=a.task, got=got)
-    train, test = a.samples["train"], a.samples["test"]
-    return corrected_t_test(a.per_split, b.per_split, train=train, test=test, confidence=confidence)
+    ratio = a.samples["test"] / a.samples["train"]
+    return paired_test(a.per_split, b.per_split, ratio * min(_trained(a, ratio), _trained(b, ratio)), confidence)
+
+
+def _trained(score: Score, ratio: float) -> float:
+    """What training adds to the variance of a mean F1. Of two the smaller is enough for their difference: measured by
+    `python benchmarks/intervals.py`."""
+    return of_f1(jsonable({**score.metrics, "f1": score.per_split}), ratio).factor if score.metric == "f1" else 1.0

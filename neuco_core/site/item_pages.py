@@ -180,4 +180,4 @@ def _test(a: Cell, b: Cell) -> Comparison | None:
     if not a.scored or not b.scored or not a.splits or (len(a.splits), a.samples) != (len(b.splits), b.samples):
         return None
     first, second = ([math.nan if value is None else value for value in cell.splits] for cell in (a, b))
-    return paired_test(first, second, a.test_to_train)
+    return paired_test(first, second, a.test_to_train * min(a.trained.factor, b.trained.factor))

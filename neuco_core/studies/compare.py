@@ -18,7 +18,7 @@ from neuco_core.progress import Progress, show_progress
 from neuco_core.protocol import Protocol
 from neuco_core.scoring.cell import outcome_of, score_cell
 from neuco_core.scoring.compare import Comparison, common, compare_scores, holm
-from neuco_core.scoring.leaks import LeakWarning, leaks
+from neuco_core.scoring.leaks import LeakWarning, cut_groups, leaks
 from neuco_core.scoring.scorer import Score
 from neuco_core.specs import Task
 from neuco_core.studies.coerce import as_source, as_tasks
@@ -162,9 +162,11 @@ def compare(
         )
     if not any(pair.status == "ok" for pair in pairs):
         raise ScoreError("nothing could be compared", got=one_line("; ".join(dict.fromkeys(p.reason for p in pairs))))
-    for warning in dict.fromkeys(warning for pair in pairs for warning in pair.warnings):
-        warnings.warn(warning, LeakWarning, stacklevel=2)
     by_task = {pair.task: pair for pair in pairs}
+    leaky = [warning for pair in pairs for warning in pair.warnings]
+    cut = cut_groups((task, rules) for task, rules in tasks if by_task[task.label].status == "ok")
+    for warning in dict.fromkeys([*leaky, *cut]):
+        warnings.warn(warning, LeakWarning, stacklevel=2)
     in_order = {task.label: by_task[task.label] for task, _ in tasks}
     name_a, name_b = source_a.name, source_b.name
     if name_a == name_b:

@@ -19,7 +19,7 @@ from neuco_core.progress import Progress, show_progress
 from neuco_core.protocol import Protocol
 from neuco_core.runs.files import examples
 from neuco_core.scoring.cell import outcome_of, score_cell
-from neuco_core.scoring.leaks import LeakWarning, columns_used, leaks, oddities
+from neuco_core.scoring.leaks import LeakWarning, columns_used, cut_groups, leaks, oddities
 from neuco_core.scoring.quality import middle, odd_splits, ruled, split_count
 from neuco_core.scoring.scorer import Score
 from neuco_core.specs import Suite, Task
@@ -255,6 +255,8 @@ def _evaluate(
     for gap in _gaps(source.name, scores):
         warnings.warn(gap, stacklevel=3)
         notes[gap] = None
+    for message in cut_groups((task, rules) for task, rules in tasks if task.label in scores):
+        notes[message] = None
     for label, score in scores.items():
         for message in odd_splits(score.splits, len(score.per_split)):
             notes[f"{label}: {message}"] = None

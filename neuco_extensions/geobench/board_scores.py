@@ -10,7 +10,7 @@ import numpy as np
 
 from neuco_core.boards.cells import BoardMethod, Cells
 from neuco_core.boards.model import RANDOM, Interval, number
-from neuco_core.boards.stats.rank_intervals import groups, judge_pairs, rank_ranges
+from neuco_core.boards.stats.rank_intervals import Pairs, error_of_differences, groups, rank_ranges, share_behind
 from neuco_core.boards.stats.ranking import DIGITS, positions
 from neuco_core.boards.stats.uncertainty import LEVEL, chance_of_first
 from neuco_extensions.geobench.iqm import Normaliser, PooledScore, score
@@ -111,7 +111,7 @@ def rank(scores: Mapping[str, PooledScore]) -> CapabilityRanks:
     observed = np.array([scores[name].value for name in order])
     replicates = np.stack([scores[name].replicates for name in order], axis=1)
     drawn_ranks = positions(-np.round(replicates, DIGITS))
-    pairs = judge_pairs(-replicates, -replicates, LEVEL)
+    pairs = _judged(replicates)
     low, high = rank_ranges(positions(-np.round(observed, DIGITS)), drawn_ranks, pairs, LEVEL)
     best = chance_of_first(drawn_ranks)
     varying = [m for m, name in enumerate(order) if scores[name].error > 0]
@@ -121,3 +121,13 @@ def rank(scores: Mapping[str, PooledScore]) -> CapabilityRanks:
         best={order[m]: float(best[m]) for m in varying},
         groups=tuple(tuple(order[m] for m in group) for group in groups(range(len(order)), pairs.apart)),
     )
+
+
+def _judged(replicates: np.ndarray) -> Pairs:
+    """All pairs at once, by a quantile of the largest studentised difference: that replicates of few runs have wide
+    tails is in it, and is not in Student's t."""
+    mean, error = replicates.mean(axis=0), error_of_differences(np.atleast_2d(np.cov(replicates, rowvar=False)))
+    largest = [float((np.abs(np.subtract.outer(row, row)) / error).max()) for row in replicates - mean]
+    behind = share_behind(-replicates)
+    worse = (behind >= (1 + LEVEL) / 2) & ((mean - mean[:, None]) / error > np.quantile(largest, LEVEL))
+    return Pairs(behind, worse | worse.T)

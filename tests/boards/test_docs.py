@@ -14,9 +14,9 @@ from benchmarks import intervals, rank_intervals
 from neuco_core import list_methods
 from neuco_core.boards.model import EXACT, RANDOM, SCHEMA
 from neuco_core.boards.published import read_published
-from neuco_core.boards.stats.f1_variance import LARGEST, variance_factor
 from neuco_core.boards.stats.uncertainty import LEVEL, REPLICATES
 from neuco_core.plugins.catalog import load_board
+from neuco_core.scoring.f1_variance import LARGEST, variance_factor
 from tests import console
 from tests.fetch.helpers import own_settings
 from tests.terminal import neuco_in_terminal, unstyled
@@ -115,12 +115,35 @@ def test_the_table_of_intervals_is_one_that_the_benchmark_prints_and_shows_what_
     header = f"| samples | labels | {' | '.join(intervals.COLUMNS)} |"
     rows = text.split(header)[1].split("\n\n", maxsplit=1)[0].splitlines()[2:]
     table = {tuple(row.split(" | ")[:2]): [float(share) for share in BETWEEN.findall(row)] for row in rows}
-    assert [*table] == [(f"| {n}", kind) for n in (100, 400) for kind in intervals.KINDS]
+    scenes = [f"| 400 in {count} scenes{how}" for how in ("", ", split by scene") for count in (40, 16)]
+    plain_rows = [(f"| {count}", kind) for count in (100, 400) for kind in intervals.KINDS]
+    assert [*table] == [*plain_rows, *((name, kind) for name in scenes for kind in intervals.SOME_KINDS)]
     column = intervals.COLUMNS.index("score")
-    held = [shares[column] for (_, kind), shares in table.items() if kind.startswith("F1")]
-    plain = [shares[column + 1] for (_, kind), shares in table.items() if kind == "F1, 1/3"]
+    held = [table[row][column] for row in plain_rows if row[1].startswith("F1")]
+    plain = [table[row][column + 1] for row in plain_rows if row[1] == "F1, 1/3"]
+    differences = [table[row][intervals.COLUMNS.index("difference")] for row in plain_rows if row[1] == "F1, 1/3"]
     assert min(held) >= 93.5, "intervals of F1 cover"
     assert max(plain) < 91, "and would not without the factor"
+    assert min(differences) >= 95
+
+
+def test_the_level_of_groups_holds_by_the_table_of_the_benchmark(text: str) -> None:
+    lines = text.split("| world | level: scores |")[1].split("\n\n", maxsplit=1)[0].splitlines()[2:]
+    table = {name.strip(): values for _, name, *values, _ in (line.split("|") for line in lines)}
+    assert [*table] == [world.name for world in rank_intervals.worlds_of_equals()]
+    shares = {name: [float(value.split()[0]) for value in values if value.strip()] for name, values in table.items()}
+    assert [name for name, (level, *_) in shares.items() if level > 5] == ["drawn, R², scenes, random splits"]
+    powers = [values[2:] for name, values in shares.items() if len(values) == 4 and name != "drawn, F1, 1/10"]
+    assert all(power > power_by_q for power, power_by_q in powers)
+
+
+@pytest.mark.slow
+def test_equal_methods_stay_together_and_others_come_apart_on_a_small_scale() -> None:
+    worlds = {world.name: world for world in rank_intervals.worlds_of_equals()}
+    level, _ = rank_intervals.power(worlds["15 × 1"], 60, 30)["scores"]
+    steps = rank_intervals.power(worlds["three steps of 0.02"], 20, 30)
+    assert level <= 10
+    assert steps["scores"][1] > 5 * steps["Q"][1]
 
 
 def test_the_table_of_ranks_is_one_that_the_benchmark_prints_and_shows_what_is_said(text: str) -> None:
@@ -165,3 +188,4 @@ def test_the_benchmark_runs_and_intervals_of_f1_cover_on_a_small_scale() -> None
     for kind in ("F1, 1/2", "F1, 1/3", "F1, 1/10"):
         assert covered[kind]["score"] >= 0.9
         assert covered[kind]["score"] > covered[kind]["score, uncorrected"]
+    assert covered["F1, 1/3"]["difference"] >= 0.9

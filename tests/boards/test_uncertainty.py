@@ -8,7 +8,27 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from neuco_core.boards.stats.f1_variance import (
+from neuco_core.boards.stats.rank_intervals import (
+    Contrasts,
+    Pairs,
+    error_of_differences,
+    groups,
+    percentiles,
+    rank_ranges,
+    share_behind,
+)
+from neuco_core.boards.stats.ranking import Rule, rank
+from neuco_core.boards.stats.uncertainty import (
+    Assessment,
+    TaskScores,
+    assess,
+    assess_tasks,
+    differences,
+    mean_interval,
+    replicate_board,
+    replicate_q,
+)
+from neuco_core.scoring.f1_variance import (
     LARGEST,
     UNCORRECTED,
     is_binary,
@@ -16,29 +36,18 @@ from neuco_core.boards.stats.f1_variance import (
     share_of_positives,
     variance_factor,
 )
-from neuco_core.boards.stats.rank_intervals import Pairs, groups, judge_pairs, percentiles, rank_ranges
-from neuco_core.boards.stats.ranking import Rule, rank
-from neuco_core.boards.stats.uncertainty import (
-    Assessment,
-    TaskScores,
-    assess,
-    assess_tasks,
-    mean_interval,
-    replicate_board,
-    replicate_q,
-)
 from neuco_core.scoring.metrics import accuracy, f1, precision, recall
 from tests.boards.helpers import RHO, simulate
 
 NOISE = 0.05
 
 
-def expected_q(truth: np.ndarray, splits: int) -> np.ndarray:
+def expected_q(truth: np.ndarray, splits: int, noise: np.ndarray | float = NOISE) -> np.ndarray:
     """Q of the true mean and the standard deviation that so many splits show on average."""
     from scipy.special import gammaln
 
     shown = np.sqrt(2 / splits) * np.exp(gammaln(splits / 2) - gammaln((splits - 1) / 2))
-    q: np.ndarray = 2 * truth / (NOISE * np.sqrt(1 - RHO) * shown + 0.02)
+    q: np.ndarray = 2 * truth / (noise * np.sqrt(1 - RHO) * shown + 0.02)
     return q
 
 
@@ -273,10 +282,49 @@ def test_a_pair_is_sure_by_itself_sooner_than_among_many() -> None:
     rng = np.random.default_rng(8)
     values = rng.standard_normal((2000, 12))
     values[:, 0] -= 4.0  # 2.8 standard errors
-    behind, apart = judge_pairs(values, values, 0.95)
+    behind = share_behind(values)
     assert (behind[1:, 0] > 0.975).all()
-    assert not apart[0, 1:].any()
     assert (behind + behind.T + np.eye(12) == 1).all()
+    mean, error = values.mean(axis=0), error_of_differences(np.cov(values, rowvar=False))
+    assert not Contrasts(mean - mean[:, None], error, 39).sure(0.95).any()
+    assert Contrasts(mean[:2] - mean[:2, None], error[:2, :2], 39).sure(0.95)[0, 1]
+
+
+@pytest.mark.parametrize(("methods", "tasks", "splits"), [(12, 1, 40), (12, 4, 10), (30, 3, 40), (2, 4, 40)])
+def test_of_equal_methods_none_is_told_apart_on_95_percent_of_boards(methods: int, tasks: int, splits: int) -> None:
+    rng = np.random.default_rng(11)
+    boards = [simulate(rng, methods, tasks, splits, gap=0.0, noise=NOISE)[1] for _ in range(300)]
+    wrong = [differences(scores, np.ones(tasks)).sure(0.95).any() for scores in boards]
+    assert np.mean(wrong) < 0.08
+
+
+def test_related_tasks_of_one_dataset_are_no_further_evidence() -> None:
+    """Their errors are the same, so eight of them tell as much as one."""
+    rng = np.random.default_rng(12)
+    wrong = []
+    for _ in range(300):
+        (task,) = simulate(rng, 12, 1, gap=0.0, noise=NOISE)[1]
+        wrong.append(differences([replace(task, dataset="one")] * 8, np.ones(8)).sure(0.95).any())
+    assert np.mean(wrong) < 0.08
+
+
+def test_methods_that_differ_are_told_apart_by_their_scores_sooner_than_by_q() -> None:
+    rng = np.random.default_rng(13)
+    found = []
+    for board in range(20):
+        scores = simulate(rng, 12, 5, gap=0.0, noise=NOISE)[1]
+        skill = 0.02 * (np.arange(12) % 3)
+        lifted = [replace(task, splits=task.splits + skill[:, None]) for task in scores]
+        differing = skill[:, None] != skill
+        found.append(assessed(lifted, board).apart[differing].mean())
+    assert np.mean(found) > 0.3
+
+
+def test_a_pair_whose_scores_and_ranks_disagree_is_not_told_apart() -> None:
+    z = np.random.default_rng(14).standard_normal(40)
+    task = TaskScores(np.stack([0.6 + 0.1 * z, 0.45 + 0.01 * z]))  # the first is better, the second has the higher Q
+    assert differences([task], np.ones(1)).sure(0.95)[0, 1]
+    assert not assessed([task]).apart.any()
 
 
 SPLITS, SAMPLES, TEST = 20, 500, 50

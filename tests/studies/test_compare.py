@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,12 +14,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neuco_core import Remote, Task, compare, load_method, load_protocol
+from neuco_core import Remote, Task, compare, evaluate, load_method, load_protocol, score
 from neuco_core.errors import ScoreError, UnknownIdError, UsageError
-from neuco_core.scoring.compare import common, corrected_t_test, holm
+from neuco_core.scoring.compare import common, compare_scores, corrected_t_test, holm
+from neuco_core.scoring.leaks import LeakWarning
 from neuco_core.studies.compare import compare_tasks
 from neuco_core.studies.sources import FileSource, gather, grouped
 from neuco_core.tables.embeddings import make_embeddings
+from neuco_core.tables.labels import Labels
 from tests.command import neuco_here as neuco
 
 PROTOCOL = ("--k", 6, "--epochs", 3, "--lr", 0.01)
@@ -219,9 +222,45 @@ def test_equal_reasons_share_a_line() -> None:
     assert grouped(lines) == ["skipped a, c: x", "failed d: x"]
 
 
+CUT = (
+    r"the splits of \S+ cut through the groups of olinda_elevation_mean and 2 more: scores may be too high, and "
+    r"intervals too sure; ridge\+k=4,splitter=group keeps groups whole"
+)
+
+
+def test_commands_warn_once_where_splits_cut_through_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NEUCO_REGISTRY", str(tmp_path))
+    for words in (("compare", "averaging", "random"), ("score", "--method", "averaging")):
+        cut = neuco(*words, "--dataset", "olinda", "--k", 4)
+        assert len(re.findall(CUT, cut.err)) == 1
+        assert "cut through" not in neuco(*words, "--dataset", "olinda", "--protocol", "ridge+k=4,splitter=group").err
+    notes = evaluate("averaging", "olinda", k=4).notes
+    assert len(re.findall(CUT, "\n".join(notes))) == 1
+
+
+def test_differences_of_f1_allow_for_what_training_adds_and_those_of_r2_do_not() -> None:
+    rng = np.random.default_rng(5)
+    hidden = rng.standard_normal((300, 4))
+    values = hidden.sum(axis=1) + 2 * rng.standard_normal(300)
+    rows = [hidden + noise * rng.standard_normal(hidden.shape) for noise in (0.5, 1.0)]
+    ids = tuple(str(n) for n in range(300))
+    third = (values > np.quantile(values, 2 / 3)).astype(float)
+    widths = {}
+    for kind, column in (("regression", values), ("classification", third)):
+        labels = Labels("made", kind, ids, column, "0" * 64)
+        a, b = (score(make_embeddings(ids, own), labels, "neuco-2025+k=10") for own in rows)
+        plain = corrected_t_test(a.per_split, b.per_split, train=a.samples["train"], test=a.samples["test"])
+        ours = compare_scores(a, b)
+        assert ours.difference == plain.difference
+        widths[kind] = (ours.high - ours.low) / (plain.high - plain.low)
+    assert widths["regression"] == 1
+    assert widths["classification"] > 1.1
+
+
 def test_compare_in_python_takes_what_evaluate_takes_and_says_what_the_command_says() -> None:
-    options = {"k": 4, "progress": False}
-    compared = compare("averaging", load_method("pca"), "olinda", names=("", "PCA"), **options)  # type: ignore[arg-type]
+    options: dict[str, Any] = {"k": 4, "progress": False}
+    with pytest.warns(LeakWarning, match=CUT):
+        compared = compare("averaging", load_method("pca"), "olinda", names=("", "PCA"), **options)
     assert repr(compared).startswith("Differences(averaging and PCA: ")
     command = neuco("compare", "averaging", "pca", "--suite", "olinda", "--k", 4, "--json").json
     assert [pair.to_json() for pair in compared] == command["tasks"]
@@ -231,13 +270,14 @@ def test_compare_in_python_takes_what_evaluate_takes_and_says_what_the_command_s
     assert set(table["verdict"]) <= {"averaging is better", "PCA is better", "no difference shown"}
     assert compared._repr_html_().count("<tr") == 2 + len(compared)
     made = load_method("averaging").embeddings("olinda")
-    same = compare(made, made, ["olinda_sea_level", "digits_class"], **options)  # type: ignore[arg-type]
+    options["splitter"] = "group"
+    same = compare(made, made, ["olinda_sea_level", "digits_class"], **options)
     assert (same.a, same.b) == ("A (yours)", "B (yours)")
     assert "no id of yours has a label in it" in same.frame().loc["digits_class", "reason"]
     assert same["olinda_sea_level"].test is not None
     assert same["olinda_sea_level"].test.difference == 0
     with pytest.raises(ScoreError, match="nothing could be compared; got no id of yours"):
-        compare(made, made, "digits_class", **options)  # type: ignore[arg-type]
+        compare(made, made, "digits_class", **options)
     with pytest.raises(UsageError, match="bad confidence; expected a number between 0 and 1"):
         compare(made, made, "olinda", confidence=95)
     with pytest.raises(UnknownIdError, match="no comparison on task 'olinda_see'"):

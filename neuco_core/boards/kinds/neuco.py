@@ -37,8 +37,8 @@ HOW = (
     "Nadeau and Bengio, for F1 with test/train multiplied by what training adds; the interval of a score is Student's, "
     f"or Wilson's if the metric has two ends; that of a rank unites the rank itself, the middle {LEVEL:.0%} of the "
     "ranks in the replicates, and the places from behind the methods that are surely better to behind those that may "
-    "be, each pair judged by itself; P(first) is from the same replicates; groups judge all pairs at once, and "
-    "intervals of one group overlap. "
+    "be, each pair judged by itself; P(first) is from the same replicates; groups are by t-tests of mean scores, all "
+    "pairs judged at once (Holm), and intervals of one group overlap. "
     "Splits cannot show what would change if an encoder were trained again, or if the samples were of other scenes"
 )
 COLUMNS = (

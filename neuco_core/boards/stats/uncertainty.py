@@ -23,7 +23,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from neuco_core.boards.stats.rank_intervals import Intervals, Pairs, judge_pairs, percentiles, rank_ranges, share_apart
+from neuco_core.boards.stats.rank_intervals import (
+    Contrasts,
+    Intervals,
+    Pairs,
+    error_of_differences,
+    percentiles,
+    rank_ranges,
+    share_apart,
+    share_behind,
+)
 from neuco_core.boards.stats.ranking import DIGITS, Ranking, Rule, positions, rank
 from neuco_core.scoring.quality import EPSILON
 
@@ -100,7 +109,7 @@ def assess(
     replicates = min(replicates, max(FEWEST, MOST_VALUES // max(cells, 1)))
     q = replicate_board(tasks, seed=seed, replicates=replicates)
     observed = np.round(np.stack([observed_q(task) for task in tasks]), DIGITS)  # as replicates are
-    shown, again, pairs = judged(observed, q, rule, baselines)
+    shown, again, pairs = judged(tasks, observed, q, rule, baselines)
     return Assessment(
         q=percentiles(q, LEVEL),
         mean_q=percentiles(q.mean(axis=1), LEVEL),
@@ -112,14 +121,38 @@ def assess(
 
 
 def judged(
-    observed: np.ndarray, q: np.ndarray, rule: Rule, baselines: np.ndarray | None = None
+    tasks: Sequence[TaskScores], observed: np.ndarray, q: np.ndarray, rule: Rule, baselines: np.ndarray | None = None
 ) -> tuple[Ranking, Ranking, Pairs]:
-    """The ranking that is shown, those of the replicates, and what these say of all pairs."""
+    """The ranking that is shown, those of the replicates, and what these and the scores say of all pairs."""
     shown, again = rank(observed, rule, baselines), rank(q, rule, baselines)
     # The smooth counterpart of the weighted rank. With the paper's weights it orders methods as mean Q does.
     spread = observed.std(axis=1)
     scale = shown.weights / np.where(spread > 0, spread, 1.0)
-    return shown, again, judge_pairs(-(scale[:, None] * q).sum(axis=1), again.weighted, LEVEL)
+    found = differences(tasks, scale)
+    in_order = (found.better > 0) & (shown.weighted[:, None] < shown.weighted)
+    pairs = Pairs(share_behind(-(scale[:, None] * q).sum(axis=1)), found.sure(LEVEL) & (in_order | in_order.T))
+    return shown, again, pairs
+
+
+def differences(tasks: Sequence[TaskScores], scale: np.ndarray) -> Contrasts:
+    """Of mean scores over the tasks, each in units of Q times its ``scale``: one typical spread serves all methods.
+
+    Tasks of a dataset have the same splits, on which their deviations add up; other datasets are other draws.
+    """
+    total = np.zeros(len(tasks[0].splits))
+    deviations: dict[tuple[str | int, int], np.ndarray] = {}
+    fewest = min(int(np.isfinite(task.splits).sum(axis=1).min()) for task in tasks)
+    for t, task in enumerate(tasks):
+        mean, count = np.nanmean(task.splits, axis=1), np.isfinite(task.splits).sum(axis=1)
+        typical = float(np.median(np.nanstd(task.splits, axis=1)))
+        unit = 100 * EPSILON * scale[t] / (typical + EPSILON) * (1 if task.greater_is_better else -1)
+        total += unit * mean
+        stretch = unit * np.sqrt((1 / count + task.overlap) / (count - 1))
+        stretched = stretch[:, None] * np.nan_to_num(task.splits - mean[:, None])
+        key = task.dataset or t, task.splits.shape[1]
+        deviations[key] = deviations.get(key, 0.0) + stretched
+    covariance = sum(deviation @ deviation.T for deviation in deviations.values())
+    return Contrasts(total[:, None] - total, error_of_differences(np.asarray(covariance)), fewest - 1)
 
 
 def assess_tasks(ranking: Ranking) -> Intervals:
