@@ -122,7 +122,7 @@ def _show(checks: Sequence[Verified], tolerance: float, cached: bool) -> None:
     open_ones = sum(check.confirmed is None for check in checks) - elsewhere
     left = f", {open_ones} not checked (without a score, or made from a file)" if open_ones else ""
     left += f", {elsewhere} that {'depends' if elsewhere == 1 else 'depend'} on the machine" if elsewhere else ""
-    how = "embeddings from the cache where it had them" if cached else "embeddings made afresh"
+    how = "embeddings from the cache where it had them" if cached else "embeddings made again"
     confirmed = sum(check.confirmed is True for check in checks)
     click.echo(f"{confirmed} of {len(checks)} confirmed{left}, tolerance {tolerance:g}, {how}")
 

@@ -34,7 +34,7 @@ from neuco_core.text import one_line
 CHANGED = "its code or data changed while it was scored; the next run will score it again"
 OTHER_EMBEDDINGS = (
     "the embeddings of %s on %s are not those of the records made from the same code and data: those were made on "
-    "another machine, or are wrong; `neuco verify` tells"
+    "another machine, or are wrong; run `neuco verify` to see which"
 )
 SHARED = "neuco-run-"
 NEW_SECONDS = 60.0  # a folder this new may not be locked yet

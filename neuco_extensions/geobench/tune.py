@@ -97,7 +97,7 @@ def tune(
         test=len(divided.test),
     )
     if begun and begun.key != run.key:
-        hint = "Choose another --out, or remove the file to begin anew"
+        hint = "Choose another --out, or remove the file to start again"
         where = f"{method}/{task.id}.json"
         raise DataError("the file is of other data, another protocol, seed or optuna", where=where, hint=hint)
     if begun:

@@ -47,7 +47,7 @@ def test_a_true_record_is_the_same_and_a_forged_one_differs(world: World, regist
     assert world.logged().count("embed 2") == 1, "once to score two tasks"
     done = world.neuco("verify", registry=registry)
     assert done.returncode == 0, done.stderr
-    assert "2 of 2 confirmed, tolerance 0.0001, embeddings made afresh" in done.stdout
+    assert "2 of 2 confirmed, tolerance 0.0001, embeddings made again" in done.stdout
     assert world.logged().count("embed 2") == 2, "and once to verify two records"
     done = world.neuco("verify", "--cached", registry=registry)
     assert "2 of 2 confirmed, tolerance 0.0001, embeddings from the cache where it had them" in done.stdout
