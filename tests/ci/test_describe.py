@@ -123,7 +123,7 @@ def test_a_plugin_is_asked_in_a_sandbox_and_says_where_it_is_wrong(upstream: Ups
     describe(PluginSandbox(upstream.base, tmp_path / "again", Limits()), plugins[1])
     assert [plugin.findings[0].detail for plugin in plugins] == [
         "registers method plain",
-        "neuco_methods/plain/__init__.py:1: RuntimeError: cheese",
+        "RuntimeError: cheese (neuco_methods/plain/__init__.py:1)",
     ]
 
 

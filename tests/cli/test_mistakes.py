@@ -70,7 +70,7 @@ MISTAKES = {
     FILE + "flat.npz": (4, "expected one row of values for each of 30 ids, got shape (30,)"),
     FILE + "folder": (4, "no embeddings in the folder; expected embeddings.csv or embeddings.parquet"),
     FILE + "mine.csv --name Mine!": (2, "bad --name; expected 1 to 64 of a-z"),
-    FILE + "mine.csv --name averaging": (2, "there is a method 'averaging' already. Choose another --name"),
+    FILE + "mine.csv --name averaging": (2, "there is a method 'averaging' already … Choose another --name"),
     # Protocols that no cell could be scored by.
     "score --method averaging --suite olinda --protocol ridge+foo=3": (
         2,

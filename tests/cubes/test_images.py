@@ -86,7 +86,7 @@ def test_a_jpeg_is_read_and_colours_for_print_are_refused(tmp_path: Path) -> Non
     picture.save(tmp_path / "x.jpg")
     assert read_image(tmp_path / "x.jpg").values.shape == (1, 3, 2, 4)
     picture.convert("CMYK").save(tmp_path / "y.jpeg")
-    with pytest.raises(DataError, match=r"y\.jpeg: colours of a kind that is not read; .* got CMYK"):
+    with pytest.raises(DataError, match=r"colours of a kind that is not read; .* got CMYK \(.*y\.jpeg\)"):
         read_image(tmp_path / "y.jpeg")
 
 

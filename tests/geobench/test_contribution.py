@@ -69,7 +69,7 @@ def test_faults_are_findings(trees: tuple[Path, Path]) -> None:
     assert "submission-place" not in by_check
     (folder / RUNS).write_text(text)
     (folder / "run.py").write_text("print(1)")
-    assert findings(trees)["geobench-files"][0] == ("failed", "./registry/geobench/new: further files; got run.py")
+    assert findings(trees)["geobench-files"][0] == ("failed", "further files; got run.py (./registry/geobench/new)")
     (folder / "run.py").unlink()
     about = json.loads((folder / ABOUT).read_text())
     for words in ({"title": "x" * 500_000}, {"title": "a \u202eb"}, {"source": "javascript:alert(1)"}):

@@ -126,7 +126,7 @@ def test_records_go_to_the_users_registry_which_lies_over_the_shipped_one(instal
     made = installed.run("neuco", *command).stdout
     assert "1 of 1 scored now, records in " in made
     assert "site-packages" not in made
-    assert "1 cached" in installed.run("neuco", *command).stdout
+    assert "1 score from cache" in installed.run("neuco", *command).stdout
     assert "olinda" in installed.run("neuco", "leaderboard", "show", "olinda").stdout
 
 
