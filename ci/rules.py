@@ -16,8 +16,9 @@ from neuco_core.boards.cells import Cell
 from neuco_core.boards.published import Published
 from neuco_core.contract.checks.task import lacking_version
 from neuco_core.contract.contract import Finding, Status, run_check
-from neuco_core.errors import NeucoError
-from neuco_core.fetch.fetch import Pin, fetch, is_local, read_pins
+from neuco_core.errors import DataError, NeucoError
+from neuco_core.fetch import cache
+from neuco_core.fetch.fetch import Pin, fetch_unverified, is_local, read_pins, unrevised, verify
 from neuco_core.fetch.transfer import TransientError
 from neuco_core.plugins.catalog import Catalog, read_suite
 from neuco_core.plugins.loading import Plugins
@@ -153,7 +154,7 @@ def check_pins(base: Path, head: Path, plugins: Sequence[PluginData]) -> Iterato
     # Only what is on the network: reading a file of a package would import that package, here, outside any sandbox.
     tasks = [task for plugin in plugins for task in plugin.tasks if not is_local(task.source.url)]
     for url in sorted(old.keys() | new.keys()):
-        before, after = (pins[url].sha256 if url in pins else "" for pins in (old, new))
+        before, after = ((pin.sha256, pin.size, pin.url) if (pin := pins.get(url)) else None for pins in (old, new))
         if before != after:
             yield from _pin(url, old.get(url), new.get(url), [task for task in tasks if url == task.source.url])
 
@@ -168,8 +169,13 @@ def _pin(url: str, old: Pin | None, new: Pin | None, tasks: Sequence[Task]) -> I
         detail = f"{names}: loses its pin; after the merge its labels cannot be read, and nothing is scored on it"
         yield Finding("pins", names, "warning", detail)
         return
+    address = new.url or url
     try:
-        fetch(Remote(url, sha256=new.sha256, size=new.size))
+        if unrevised(address) != unrevised(url):
+            raise DataError("the commit of a pin is of another file", where=address, expected=url)
+        with cache.scratch() as folder:  # not `fetch`: what the cache has says nothing of the address
+            path, _ = fetch_unverified(Remote(address, size=new.size), folder)
+            verify(path, Pin(new.sha256, new.size), address)
     except TransientError as error:
         yield Finding(WAITING, names, "skipped", f"the pin of {names} could not be verified: {error}", "Run this again")
     except NeucoError as error:
@@ -178,6 +184,8 @@ def _pin(url: str, old: Pin | None, new: Pin | None, tasks: Sequence[Task]) -> I
         verified = f"{names}: verified, sha256 {new.sha256}"
         if old is None:
             yield Finding("pins", names, "ok", f"{verified}; after the merge it can and will be scored")
+        elif old.sha256 == new.sha256:
+            yield Finding("pins", names, "ok", f"{verified}; only its size or its commit changes")
         else:
             detail = f"{verified}; it replaces {old.sha256}, so after the merge every record of {names} is outdated"
             yield Finding("pins", names, "warning", detail, "If the labels changed, raise the task's version")

@@ -38,7 +38,7 @@ def fetch(remote: Remote, *, progress: bool | None = None) -> Path:
     moved on is asked for the commit at which its file was pinned.
     """
     pin = require_pin(remote)
-    urls = [pin.url if pin.url and _unrevised(url) == _unrevised(pin.url) else url for url in remote.urls]
+    urls = [pin.url if pin.url and unrevised(url) == unrevised(pin.url) else url for url in remote.urls]
     failures: list[NeucoError] = []
     for url in sorted(urls, key=lambda url: not is_local(url)):
         try:
@@ -53,7 +53,7 @@ def fetch(remote: Remote, *, progress: bool | None = None) -> Path:
     raise _none_answered(remote, failures)
 
 
-def _unrevised(url: str) -> str:
+def unrevised(url: str) -> str:
     """An address in a repository without its branch, tag or commit."""
     return re.sub("@[^/]+/", "@/", url, count=1)
 

@@ -202,7 +202,9 @@ def _amended(host: Host, amendments: list[Amendment]) -> Iterator[str]:
     path, rules = host.challenge.published / AMENDMENTS, load_rules(host.challenge.folder)
     if (path.read_bytes() if path.exists() else b"[]\n") != published_amendments(amendments):
         yield f"{AMENDMENTS} is not what the journal has"
-    for one in amendments:
+    for before, one in zip([None, *amendments], amendments, strict=False):
+        if before and one.made < before.made:
+            yield f"amendment {one.number} was made before the one that it follows"
         if one.phase not in rules.phases or one.old_end != rules.phase(one.phase).end:
             yield f"amendment {one.number} is of another deadline than phase {one.phase} had"
             continue

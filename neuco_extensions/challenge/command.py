@@ -120,9 +120,9 @@ def submit(folder: Path, file: Path, team: str, phase: str, at: str | None, priv
 def _moment(option: str, text: str) -> datetime:
     try:
         moment = datetime.fromisoformat(text)
-    except ValueError as error:
+        return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+    except (ValueError, OverflowError) as error:
         raise UsageError(f"bad {option}", expected="a time such as 2025-01-10T12:00:00Z", got=repr(text)) from error
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 @challenge.command()

@@ -235,8 +235,9 @@ class Journal:
         """Enter a later deadline of a phase, and publish all that were entered: those of a killed process, too."""
         try:
             with self._transaction() as db:
-                moment = now or datetime.now(UTC)
                 amendments = self.amendments()
+                # Their times are in their order, also where a clock was set back: the audit looks for that.
+                moment = max([now or datetime.now(UTC), *(one.made for one in amendments)])
                 old = challenge.amended(amendments).phase(phase).end
                 if (challenge.published / REVEAL).exists():
                     raise UsageError("the challenge is closed: its seeds are known to all", where=challenge.folder)

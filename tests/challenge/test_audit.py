@@ -13,10 +13,11 @@ from contextlib import closing
 from datetime import datetime, timedelta
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from neuco_core.errors import DataError, UsageError
-from neuco_extensions.challenge.audit import CHECKS, _quotas, audit, close, public_files
+from neuco_extensions.challenge.audit import CHECKS, _amended, _quotas, audit, close, public_files
 from neuco_extensions.challenge.host import Host
 from neuco_extensions.challenge.journal import JournalEntry, RefusedError
 from neuco_extensions.challenge.rules import load_challenge
@@ -324,7 +325,8 @@ def test_a_deadline_is_never_earlier_than_now_or_than_the_published_one(folder: 
     ):
         host.amend("dev", moment, now=max(moment, DEV))
     assert not (folder / "public/amendments.json").exists()
-    assert neuco_here("challenge", "amend", folder, "dev", "--end", "soon").code == 2
+    for end in ("soon", "9999-12-31T23:59:59-12:00"):
+        assert neuco_here("challenge", "amend", folder, "dev", "--end", end).code == 2
 
 
 def test_an_amendment_that_was_entered_and_not_published_is_published_by_the_next(folder: Path) -> None:
@@ -367,6 +369,17 @@ def test_a_submission_from_before_its_amendment_is_late(extended: Path) -> None:
     with Host(extended) as host:
         entries, amendments = host.journal.submissions(), host.journal.amendments()
         assert list(_quotas(host, entries, amendments)) == ["s000002 came while the phase was not open"]
+
+
+def test_an_amendment_is_not_made_before_the_one_that_it_follows(extended: Path) -> None:
+    """Also when all hashes were made anew; and a clock that was set back makes none that looks so."""
+    with Host(extended) as host:
+        first, second = host.journal.amendments()
+        forged = msgspec.structs.replace(second, made=first.made - timedelta(seconds=1))
+        assert "amendment 2 was made before the one that it follows" in list(_amended(host, [first, forged]))
+        (extended / "public/reveal.json").unlink()
+        third = host.amend("dev", second.end + timedelta(days=1), now=first.made)
+    assert third.made == second.made
 
 
 def test_an_edited_list_of_amendments_is_seen(extended: Path) -> None:

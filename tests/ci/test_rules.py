@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -93,6 +94,29 @@ def test_a_pin_that_is_replaced_outdates_records(trees: tuple[Path, Path]) -> No
     (finding,) = check_pins(*trees, MAIN)
     assert finding.status == "warning"
     assert "every record of biomass_mean is outdated" in finding.detail
+
+
+@pytest.mark.parametrize(
+    ("edit", "status", "message"),
+    [
+        ({"size": 1}, "failed", "expected 1 bytes"),
+        ({"url": HOME.replace("@main", "@" + "1" * 40) + "labels/biomass_mean__regr.csv"}, "failed", "HTTP 404"),
+        ({"url": "hf://datasets/a/b@main/c"}, "failed", "the commit of a pin is of another file"),
+        ({"url": HOME + "labels/biomass_mean__regr.csv"}, "ok", "only its size or its commit changes"),
+    ],
+)
+def test_a_pin_of_another_size_or_commit_is_compared_too(
+    edit: dict[str, Any], status: str, message: str, trees: tuple[Path, Path]
+) -> None:
+    """With a size or a commit that is wrong nobody gets the labels, whatever the hash says."""
+    path = trees[1] / "registry" / "pins.json"
+    content = json.loads(path.read_text())
+    for pin in content["pins"].values():
+        pin.update(edit)
+    path.write_text(json.dumps(content))
+    (finding,) = check_pins(*trees, MAIN)
+    assert (finding.check, finding.status) == ("pins", status)
+    assert message in finding.detail
 
 
 def test_a_pin_that_nobody_can_verify_now_waits(trees: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
