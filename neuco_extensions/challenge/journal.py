@@ -15,6 +15,7 @@ import hashlib
 import json
 import secrets
 import sqlite3
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -160,12 +161,24 @@ class Journal:
             # isolation_level None: transactions begin and end where this file says so. Several threads may use it
             # one after the other.
             self._db = sqlite3.connect(self.path, timeout=WAIT, isolation_level=None, check_same_thread=False)
-            self._db.execute("PRAGMA journal_mode=WAL")
+            self._use_wal()
             self._db.execute("PRAGMA synchronous=FULL")
             self._db.executescript(SCHEMA)
         except (OSError, sqlite3.Error) as error:
             hint = "Its folder must be on a local disk and writable, also for those who only read"
             raise DataError(f"the journal cannot be opened: {error}", where=self.path, hint=hint) from error
+
+    def _use_wal(self) -> None:
+        """Of several that open a new journal at once, SQLite refuses all but one at once, whatever the timeout says."""
+        deadline = time.monotonic() + WAIT
+        while True:
+            try:
+                self._db.execute("PRAGMA journal_mode=WAL")
+                return
+            except sqlite3.OperationalError:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.01)
 
     def _lock_of(self, worker: str) -> FileLock:
         return FileLock(self.path.parent / "workers" / worker, thread_local=False)

@@ -177,7 +177,7 @@ def test_a_scheduler_that_dies_is_one_error_with_the_command_to_go_on(world: Wor
     assert run.returncode == 1
     messages = [line for line in errors.splitlines() if not line.startswith("[")]
     assert len(messages) == 1, errors
-    assert f"{address}: the scheduler is gone" in messages[0]
+    assert f"the scheduler is gone ({address})" in messages[0]
     assert "neuco score --all" in messages[0]
     assert f"--engine {address}" in messages[0]
 

@@ -23,6 +23,7 @@ LINES = (
     "data ls",
     "check olinda --only dataset-metadata",
     "embed --method averaging --dataset digits --out digits.npz",
+    "check digits.npz --dataset digits",
     f"new method mine --encoder {WORDS} --into .",
     "score --method averaging --task digits_class --k 2 --jobs 1",
     "score --method averaging --task digits_class --jobs 1",
