@@ -174,11 +174,12 @@ class Journal:
         while True:
             try:
                 self._db.execute("PRAGMA journal_mode=WAL")
-                return
             except sqlite3.OperationalError:
                 if time.monotonic() > deadline:
                     raise
                 time.sleep(0.01)
+            else:
+                return
 
     def _lock_of(self, worker: str) -> FileLock:
         return FileLock(self.path.parent / "workers" / worker, thread_local=False)
