@@ -45,7 +45,8 @@ def test_commands_and_python_do_what_the_page_shows(
     assert console.play(text, tmp_path, {"HOME": str(tmp_path / "home"), "COLUMNS": "200"}, names) == []
 
 
-@pytest.mark.parametrize("columns", [80, 120])
+# The page counts the methods that are not ranked, and those of one folder are made by an extension.
+@pytest.mark.parametrize("columns", [pytest.param(80, marks=pytest.mark.extensions), 120])
 def test_a_board_fits_its_terminal_and_the_page_shows_it(text: str, committed_registry: Path, columns: int) -> None:
     """Where it differs and the boards were rebuilt: the page shows what this command prints at 80 columns."""
     shown = neuco_in_terminal("leaderboard", "show", "mini", columns=columns, NEUCO_REGISTRY=str(committed_registry))
