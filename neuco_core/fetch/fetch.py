@@ -34,11 +34,13 @@ def fetch(remote: Remote, *, progress: bool | None = None) -> Path:
 
     Files of packages (``pkg://``) and ``file://`` are hashed where they are, every time. Everything else is
     fetched once into the cache and hashed there every time. ``progress=None`` shows a bar on a terminal. An address
-    on this machine goes before the others, which are tried in their order: the bytes are the same. A branch that has
-    moved on is asked for the commit at which its file was pinned.
+    on this machine goes before the others, which are tried in their order: the bytes are the same. A branch may have
+    moved on, so the commit at which its file was pinned is asked first; that may be gone, as owners rewrite histories.
     """
     pin = require_pin(remote)
-    urls = [pin.url if pin.url and unrevised(url) == unrevised(pin.url) else url for url in remote.urls]
+    urls: list[str] = []
+    for url in remote.urls:
+        urls += [pin.url, url] if pin.url not in ("", url) and unrevised(url) == unrevised(pin.url) else [url]
     failures: list[NeucoError] = []
     for url in sorted(urls, key=lambda url: not is_local(url)):
         try:

@@ -155,6 +155,7 @@ ACTIVE = {
     "<set attributeName='onclick' to='alert(1)'/>": "<set>",
     "<use xlink:href='javascript:alert(1)'/>": "href='javascript:alert(1)'",
     "<use xlink:href='data:,x' href='#a'/>": "href='data:,x'",
+    '<style>g { mask: image-set("http:example.org" 1x) }</style>': "a style that reaches outside",
     "<use href='https://example.org/x.svg#a'/>": "href='https://example.org/x.svg#a'",
     "<rect fill='url(https://example.org/x)'/>": "fill='url(https://example.org/x)'",
     "<style>@im<!-- -->port 'https:example.org'</style>": "a style that reaches outside",

@@ -128,6 +128,17 @@ def test_a_file_that_changed_the_next_day_is_still_had_from_its_commit(hub: Hugg
     assert (accepted.code, "differs from its pin" in accepted.out, "rows    50" in accepted.out) == (0, True, True)
 
 
+def test_a_commit_that_is_gone_costs_no_labels(hub: HuggingFace, tmp_path: Path) -> None:
+    """Its owner rewrote the history, or the server named a wrong one: the bytes decide, not their address."""
+    pin_labels("biomass_mean")
+    gone = hub._server.branches["main"]
+    hub.push({"README.md": b"more words"})
+    del hub._server.commits[gone]
+    for path in (tmp_path / "cache").rglob("biomass_mean__regr.csv"):
+        path.unlink()
+    assert fetch(load_task("biomass_mean").source).is_file()
+
+
 def test_what_the_server_refuses_is_said_once(hub: HuggingFace, mine: str, tmp_path: Path) -> None:
     hub.close_gate()
     gated = neuco("data", "pin", "--suite", "neuco-real", "--yes")

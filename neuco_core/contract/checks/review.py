@@ -34,7 +34,7 @@ NOTES = re.compile(
     r"\{http://(www\.w3\.org/1999/02/22-rdf-syntax-ns#|creativecommons\.org/ns#|purl\.org/dc/[^}]+)\}\w+"
 )
 DECLARED = re.compile(r"<!(?!DOCTYPE|--|\[CDATA\[)\w*|<\?(?!xml\s)[-\w]*")  # entities, default attributes, style sheets
-OUTSIDE = re.compile(r"url\((?!['\"]?#)|[@\\]|//", re.IGNORECASE)
+OUTSIDE = re.compile(r"url\((?!['\"]?#)|image-set\(|[@\\]|//", re.IGNORECASE)
 # Turn the reading direction around, or are not seen at all.
 HIDDEN = re.compile(
     "[\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
