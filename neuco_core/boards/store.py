@@ -163,8 +163,9 @@ def current(registry: Path) -> Current:
     not_compared = [present.why_not_compared(record) for record in records if record.ok and record.key not in stale]
     not_compared = [reason for reason in not_compared if reason]
     if not_compared:  # they rank as they are recorded
-        reasons = join_names(sorted(set(not_compared)), 1)
-        log.warning("%s could not be compared here: %s", counted(len(not_compared), "record"), reasons)
+        first, *others = sorted(set(not_compared))
+        more = f" ({counted(len(others), 'other reason')} beside it)" if others else ""
+        log.warning("%s could not be compared here: %s%s", counted(len(not_compared), "record"), first, more)
     return Current(suites, records, stale, bad)
 
 

@@ -104,7 +104,7 @@ def rank_on(
         records = list(_score(opened, tasks, chosen.protocol, shared, on_record))
         missing = [_missing(file, tasks, shared) for file in opened]
     names_by_method = {file.method.id: name or file.path.name for file in opened}
-    titles = {method: shown + YOURS for method, shown in names_by_method.items()}
+    titles = {method: title + YOURS for method, title in names_by_method.items()}
     if published is not None:
         board = _beside(published, titles, records).board(options)
     else:
@@ -115,7 +115,12 @@ def rank_on(
     notes: list[str] = []
     for file, lacking in zip(opened, missing, strict=True):
         row = rows[file.method.id]
-        file_rank = FileRank(file.path, row, _sentence(board, names_by_method[row.method], row), lacking)
+        shown = names_by_method[row.method]
+        sentence = _sentence(board, shown, row)
+        if lacking and row.rank is not None:
+            count = counted(sum(map(len, lacking.values())), "labelled sample")
+            sentence = f"Not comparable: {shown} lacks {count} that the other methods have. {sentence}"
+        file_rank = FileRank(file.path, row, sentence, lacking)
         file_ranks.append(file_rank)
         notes += _notes(file_rank, file, records)
     marked = tuple(replace_fields(row, title=titles.get(row.method, row.title)) for row in board.rows)
@@ -235,8 +240,9 @@ def _notes(file_rank: FileRank, file: EmbeddingsFile, records: Sequence[Record])
     yield from (f"warning: {name}: {sentence}." for sentence in file.warnings)
     for dataset, ids in file_rank.missing.items():
         lacks = f"{name} lacks {counted(len(ids), 'labelled sample')} of {dataset}: {join_names(ids, NAMED)}"
-        ranked = file_rank.row.rank is not None
-        yield f"{lacks}." + (" Its scores are of other samples than those of the other methods." if ranked else "")
+        yield f"{lacks}."
+    for how in sorted({str(r.provenance["labels"]) for r in records if "labels" in r.provenance}):
+        yield f"The labels are {how}."
     replaced = max(r.samples.get("replaced_values", 0) for r in records if r.method == file_rank.row.method)
     if replaced:
         yield f"{name}: {counted(replaced, 'value')} missing or not a number, counted as 0."

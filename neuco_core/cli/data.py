@@ -17,6 +17,7 @@ from neuco_core.fetch import links
 from neuco_core.fetch.cache import MADE, CachedFile, cache_dir, discard, entries, files_made, prunable, remove
 from neuco_core.fetch.fetch import cached, users
 from neuco_core.fetch.fetch import fetch as fetch_file
+from neuco_core.fetch.transfer import TransientError
 from neuco_core.plugins.catalog import list_tasks, load_dataset, load_method
 from neuco_core.progress import show_progress
 from neuco_core.specs import Remote, Task
@@ -129,6 +130,9 @@ def pin(
     for task in _choose(tasks, suite) if tasks or suite or not methods else ():
         try:
             reports[task.label] = inspect_labels(task, replace=replace)
+        except TransientError as error:  # the server cannot be reached: nor will the others be
+            failed[task.label] = error
+            break
         except NeucoError as error:
             failed[task.label] = error
     for name in methods:

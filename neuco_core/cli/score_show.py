@@ -19,7 +19,7 @@ from neuco_core.cli.options import together
 from neuco_core.cli.output import clean, echo_data, echo_json, json_text, only_data, say, table
 from neuco_core.env import registry_dir
 from neuco_core.errors import UsageError
-from neuco_core.fetch.fetch import pinned_by_user
+from neuco_core.fetch.links import vouched_by_user
 from neuco_core.files import write_atomic
 from neuco_core.records.model import Record
 from neuco_core.records.store import find_record
@@ -341,8 +341,17 @@ def _remarks(scored: Sequence[tuple[PlannedOutcome, Record]]) -> Iterator[str]:
         if remark:
             yield f"{record.key[1]}, {record.key[0]}: a few splits rule the mean: {remark}"
     tasks = {o.cell.task.label: o.cell.task for o, _ in scored}
-    if own := [label for label, task in tasks.items() if pinned_by_user(task.source)]:
-        yield f"labels pinned by you, not by the registry: {join_names(own)}"
+    own: dict[str, list[str]] = {}
+    for label, task in tasks.items():
+        own.setdefault(vouched_by_user(task), []).append(label)
+    for how, labels in own.items():
+        if how:
+            yield f"labels {how}, not known to the registry: {join_names(labels)}"
+    for o, record in scored:
+        used, labelled = record.samples.get("used", 0), record.samples.get("labels", 0)
+        if used < labelled and o.cell.file is not None:
+            lacks = f"{o.cell.file.path.name} lacks {labelled - used} of {counted(labelled, 'labelled sample')}"
+            yield f"{lacks} of {record.key[1]}: not comparable with methods that have all"
     replaced = {o.cell.method.label: record.samples.get("replaced_values", 0) for o, record in scored}
     for name, count in replaced.items():
         if count:

@@ -52,6 +52,9 @@ class TaskRequest(PluginRequest):
 def new_task(request: TaskRequest) -> tuple[Path, list[str]]:
     """Write a plugin for a file of labels, or for labels at an address: where it is, and what was found and guessed."""
     remote = request.labels.startswith(ENDINGS)
+    if request.labels.startswith("http://"):
+        hint = "Anybody on the way may change what comes over http: give the address with https://"
+        raise UsageError("labels are fetched over https", where=request.labels, hint=hint)
     with scaffold.building(request) as plugin:
         source = fetch_unverified(Remote(request.labels), plugin.scratch)[0] if remote else Path(request.labels)
         file, match = plugin.folder / "labels.csv", IdMatcher(request.dataset, renames=not remote)

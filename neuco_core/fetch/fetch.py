@@ -294,12 +294,6 @@ def write_pins(new: Mapping[str, Pin]) -> None:
         cache.write_json(path, {"pins": values, "schema": 1})
 
 
-def pinned_by_user(remote: Remote) -> bool:
-    """Whether only the user vouches for the file: no plugin and no registry knows its checksum."""
-    pin = find_pin(remote)
-    return remote.sha256 is None and pin is not None and pin.source == str(user_pins())
-
-
 def users() -> dict[str, list[str]]:
     """The tasks, methods and datasets that use a file, by its sha256."""
     from neuco_core.plugins.catalog import catalog

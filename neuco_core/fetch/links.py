@@ -9,7 +9,7 @@ from urllib.parse import unquote, urlsplit
 
 from neuco_core.errors import DataError, UnpinnedError, UsageError
 from neuco_core.fetch.cache import config_dir, exclusive, write_json
-from neuco_core.fetch.fetch import find_pin, find_pins, is_local, verify
+from neuco_core.fetch.fetch import find_pin, find_pins, is_local, user_pins, verify
 from neuco_core.fields import ID
 from neuco_core.files import read_strictly
 from neuco_core.plugins.catalog import list_tasks
@@ -38,6 +38,8 @@ def dataset_root(dataset_id: str) -> Path | None:
     root = Path(chosen).expanduser().absolute()
     if not root.is_dir():
         hint = f"Correct it with `neuco data link {dataset_id} FOLDER` or `neuco data link {dataset_id} --remove`"
+        if source == variable(dataset_id):
+            hint = f"Correct or unset {variable(dataset_id)}"
         raise DataError(f"the local copy of {dataset_id!r} is not a folder", where=source, got=root, hint=hint)
     return root
 
@@ -46,6 +48,14 @@ def without_labels(tasks: Sequence[Task]) -> list[Task]:
     """The tasks whose labels nobody has confirmed here: no checksum is known, and no copy of the dataset is linked."""
     pins = find_pins([task.source for task in tasks])
     return [task for task, pin in zip(tasks, pins, strict=True) if pin is None and dataset_root(task.dataset) is None]
+
+
+def vouched_by_user(task: Task) -> str:
+    """How the user alone vouches for a task's labels; "" if a plugin or the registry knows their checksum."""
+    pin = find_pin(task.source)
+    if pin is None:
+        return "from your own copy, unverified" if dataset_root(task.dataset) is not None else ""
+    return "pinned by you" if task.source.sha256 is None and pin.source == str(user_pins()) else ""
 
 
 def linked_file(dataset_id: str, remote: Remote) -> Path | None:

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from neuco_core.encode.encoding import BATCH
 from neuco_core.errors import DataError, UsageError
-from neuco_core.fetch.fetch import pinned_by_user
+from neuco_core.fetch.links import vouched_by_user
 from neuco_core.files import hashed
 from neuco_core.plugins.catalog import load_protocol
 from neuco_core.records.fingerprint import CellInputs, claims
@@ -202,7 +202,7 @@ def make_record(cell: PlannedCell, result: Result | None, engine: str) -> Record
             **(result.provenance if result else {}),
             "engine": engine,
             "origin": {"method": _origin(cell.method), "task": _origin(cell.task)},
-            **({"labels": "pinned by you"} if pinned_by_user(cell.task.source) else {}),
+            **({"labels": vouched} if (vouched := vouched_by_user(cell.task)) else {}),
             "time": datetime.now(UTC).isoformat(timespec="seconds"),
         },
         **fields,

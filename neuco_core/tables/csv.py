@@ -123,6 +123,8 @@ def check_header(header: Sequence[str], path: Path, id_column: str = "id") -> li
     names = [name.strip() for name in header]
     if id_column not in names:
         hint = "Rename the column that holds the ids (`neuco new task` takes --id-column NAME)"
+        if not names[0]:
+            hint = f"The first column has no name: call it {id_column}"
         for mark, word in ((";", "semicolons"), ("\t", "tabs"), ("|", "bars")):
             if len(names) == 1 and mark in names[0]:
                 hint = f"Separate columns with commas, not {word}"

@@ -111,6 +111,6 @@ def check_seal(challenge: Challenge, secret: Secrets) -> None:
         if name not in now or commitment(salt, now[name]) != published.commitments.get(name):
             broken.append(name)
     if broken or published.challenge != challenge.id:
-        hint = "Bring back what was sealed; a change needs a new challenge"
+        hint = "Bring back what was sealed: a change needs a new challenge; `neuco challenge amend` extends a deadline"
         what = f"changed since it was sealed: {', '.join(broken) or 'the name'}"
         raise DataError(what, where=challenge.folder, hint=hint)

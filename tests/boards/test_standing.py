@@ -65,7 +65,7 @@ def test_what_a_file_lacks_is_named(standing: Standing) -> None:
     assert {dataset: set(names) for dataset, names in part.missing.items()} == {"olinda": set(ids)}
     notes = "\n".join(standing.notes)
     assert "pca.csv lacks 7 labelled samples of olinda: " in notes
-    assert "Its scores are of other samples" in notes
+    assert "Not comparable: pca.csv lacks 7 labelled samples that the other methods have. pca.csv would have" in notes
     assert "pca.csv: 1 value missing or not a number, counted as 0." in notes
 
 

@@ -70,7 +70,7 @@ def test_one_yes_leads_from_a_file_to_scores(hub: HuggingFace, mine: str, tmp_pa
     for part in ("labels of 8 tasks", seen, "rows    60", "labels  from 0 to 1", "sha256"):
         assert part in before
     assert "8 of 8 scored now" in after
-    assert "labels pinned by you, not by the registry: biomass_mean," in after
+    assert "labels pinned by you, not known to the registry: biomass_mean," in after
     assert "where it would stand: neuco leaderboard show neuco-real --with" in after
     assert pins(tmp_path)[load_task("biomass_mean").source.url]["url"] == seen
     (line, *_) = (tmp_path / "registry" / "records" / "mine.jsonl").read_text().splitlines()
