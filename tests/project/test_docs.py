@@ -250,7 +250,8 @@ def test_the_readme_is_short(readme: str) -> None:
 
 def test_the_commands_of_the_readme_run(readme: str, tmp_path: Path, committed_registry: Path) -> None:
     """Those of the included dataset; test_real_path and test_contributing walk the other two paths."""
-    commands = [shlex.split(line) for line in re.findall(r"^neuco (.+?)(?: +#.*)?$", readme, re.MULTILINE)]
+    lines = re.findall(r"^neuco (.+?)(?: +#.*)?$", readme.replace("\\\n", ""), re.MULTILINE)
+    commands = [shlex.split(line) for line in lines]
     included = [words for words in commands if "olinda" in words]
     assert (len(included), [words[0] for words in commands if words not in included]) == (
         4,
