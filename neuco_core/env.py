@@ -81,7 +81,8 @@ def require_registry() -> Path:
     """The registry, which must be there if the user has named it: an empty list would look like an answer."""
     registry = registry_dir()
     if os.environ.get("NEUCO_REGISTRY") and not registry.is_dir():
-        raise UsageError(f"NEUCO_REGISTRY is set to {registry}, which does not exist", hint="Correct or unset it")
+        wrong = "is not a folder" if registry.exists() else "does not exist"
+        raise UsageError(f"NEUCO_REGISTRY is set to {registry}, which {wrong}", hint="Correct or unset it")
     return registry
 
 
