@@ -80,7 +80,7 @@ def read_records(scores: Sequence[TaskScores]) -> float:
 STEPS = {
     "sort_s": ("neuco.set({sort: 'mean_q'})", "th[data-key='mean_q'][aria-sort='descending']"),
     "rank_anew_s": ("neuco.set({off: 't00', out: 'm005'})", "#board.anew"),
-    "profiles_s": ("neuco.set({tab: 'tasks'})", "#parallel svg .band"),
+    "profiles_s": ("neuco.set({tab: 'tasks'})", "#parallel svg"),
 }
 PAINTED = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
 
