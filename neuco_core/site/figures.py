@@ -106,6 +106,10 @@ class Scale:
     def inside(self, values: Sequence[float]) -> list[float]:
         return [value for value in values if not self.side(value)]
 
+    def dots(self, values: Sequence[float]) -> str:
+        """A path of dots; those that lie on each other are easier to see when they are not on one line."""
+        return "".join(f"M{self.x(value):.1f} {(8, 11, 14)[index % 3]}h0" for index, value in enumerate(values))
+
     def labels(self) -> tuple[str, str]:
         """Both ends of the axis in few characters: with three digits, or as many as tell them apart."""
 

@@ -9,29 +9,45 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from markupsafe import Markup
+
 from neuco_core.boards.cells import Cell
 from neuco_core.boards.formatting import LOWER, axes, higher_is_better, in_row, with_values
 from neuco_core.boards.model import SCORE, BoardRow, BoardTask, rounded
 from neuco_core.scoring.compare import Comparison, holm, paired_test
-from neuco_core.site.figures import Scale, scale, shown
+from neuco_core.site.figures import scale, shown
 from neuco_core.site.page_data import PageData
-from neuco_core.site.render import literal, panels, render
+from neuco_core.site.render import environment, literal, panels, render
 from neuco_core.text import clean
 
-Scales = Mapping[str, Scale]
+Strips = Mapping[tuple[str, str], Markup]
 
 
-def scales(page: PageData) -> Scales:
-    """By task, a scale wide enough for every method's splits, or scores where there are no splits."""
-    by_task = {}
+def strips(page: PageData) -> Strips:
+    """By method and task, the drawing of a score; the pages of both show it, so it is drawn once.
+
+    A task has one scale, wide enough for every method's splits, or scores where there are no splits.
+    """
+    drawn = {}
+    figures: Any = environment().globals["figures"]
     for task in page.board.tasks:
-        splits = [value for row in page.board.rows for value in page.splits(row, task.id)]
-        scores = [value for row in page.board.rows if (value := page.board.score(row, task.id)) is not None]
-        by_task[task.id] = scale(splits or scores, task.greater_is_better)
-    return by_task
+        splits = {row.method: page.splits(row, task.id) for row in page.board.rows}
+        scores = {row.method: score for row in page.board.rows if (score := page.board.score(row, task.id)) is not None}
+        on = scale(
+            [value for values in splits.values() for value in values] or list(scores.values()), task.greater_is_better
+        )
+        axis = figures.strip_axis(on)
+        for row in page.board.rows:
+            if row.method in scores:
+                interval = row.cells[task.id].intervals.get(page.board.cell_columns[0].key)
+                label = f"{row.method} on {task.id}"
+                drawn[row.method, task.id] = figures.strip(
+                    splits[row.method], scores[row.method], interval, on, axis, label
+                )
+    return drawn
 
 
-def method_page(page: PageData, row: BoardRow, on: Scales) -> str:
+def method_page(page: PageData, row: BoardRow, drawn: Strips) -> str:
     board, about = page.board, page.method(row.method)
     facts = [(c.label, in_row(c, row)) for c in with_values(board.columns, (row,))]
     facts += [("Id", row.method), *about.facts]
@@ -49,7 +65,7 @@ def method_page(page: PageData, row: BoardRow, on: Scales) -> str:
         row=row,
         facts=facts,
         scores=[(row, task) for task in board.tasks],
-        scales=on,
+        strips=drawn,
         with_profile=any(column.key in row.values for column in axes(board)),
         estimates=[(row.method, task.id) for task in board.tasks if (row.method, task.id) in page.estimated],
         records={t.id: record_facts(page, row.method, t.id) for t in board.tasks if (row.method, t.id) in page.records},
@@ -58,7 +74,7 @@ def method_page(page: PageData, row: BoardRow, on: Scales) -> str:
     )
 
 
-def task_page(page: PageData, task: BoardTask, on: Scales) -> str:
+def task_page(page: PageData, task: BoardTask, drawn: Strips) -> str:
     board, about = page.board, page.task(task.id)
     facts = [("Id", task.id)]
     facts += [(c.label, shown(c, task.values[c.key])) for c in board.task_columns if c.key in task.values]
@@ -80,7 +96,7 @@ def task_page(page: PageData, task: BoardTask, on: Scales) -> str:
         pictures=page.pictures.get(task.id, ()),
         task=task,
         scores=[(row, task) for row in _by_profile(page, task)],
-        scales=on,
+        strips=drawn,
         # By name of the method: in the order of estimates it would be a ranking.
         estimates=[(method, task.id) for method in sorted(estimated, key=lambda m: (page.method_title(m), m))],
         labels=page.labels.get(task.id),

@@ -22,7 +22,7 @@ from neuco_core.files import dump
 from neuco_core.scoring.quality import EPSILON
 from neuco_core.site.board_page import SCRIPTS, board_page
 from neuco_core.site.figures import ends, has_scatter, rank_ticks
-from neuco_core.site.item_pages import details_script, differences, method_page, scales, task_page
+from neuco_core.site.item_pages import details_script, differences, method_page, strips, task_page
 from neuco_core.site.page_data import PageData
 from neuco_core.site.render import environment, render
 from neuco_core.text import common_prefix
@@ -143,13 +143,13 @@ def _write_board(page: PageData, folder: OutputFolder, address: str) -> int:
     folder.write(f"{top}/board.csv", to_csv(grid(board)))
     if not board.tasks:
         return 1
-    on, against = scales(page), differences(page)
+    drawn, against = strips(page), differences(page)
     for row in board.rows:
-        folder.write(f"{top}/method/{row.method}.html", method_page(page, row, on))
+        folder.write(f"{top}/method/{row.method}.html", method_page(page, row, drawn))
         if page.cells is not None and row.has_values:
             folder.write(f"{top}/method/{row.method}.js", details_script(page, row.method, against.get(row.method, {})))
     for task in board.tasks:
-        folder.write(f"{top}/task/{task.id}.html", task_page(page, task, on))
+        folder.write(f"{top}/task/{task.id}.html", task_page(page, task, drawn))
         for number, picture in enumerate(page.pictures.get(task.id, ())):
             folder.write(f"{top}/task/{task.id}-{number}.png", picture.png())
     return 1 + len(board.rows) + len(board.tasks)

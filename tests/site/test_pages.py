@@ -27,7 +27,7 @@ from neuco_core.site import render
 from neuco_core.site.board_page import board_page, view_data
 from neuco_core.site.board_table import heat, shades, short_names
 from neuco_core.site.figures import Scale, scale, text
-from neuco_core.site.item_pages import details_script, method_page, record_facts, scales, task_page
+from neuco_core.site.item_pages import details_script, method_page, record_facts, strips, task_page
 from neuco_core.site.page_data import PageData, from_published, gather, label_histogram
 from neuco_core.site.render import environment
 from neuco_core.site.write import LIST, read_list, write_site
@@ -37,7 +37,7 @@ from tests.site.made_pages import IMAGE, Elements, made_source, turned
 
 
 def strip(splits: tuple[float, ...], mean: float, interval: Interval | None, on: Scale) -> str:
-    return str(environment().globals["figures"].strip(splits, mean, interval, on, "x"))  # type: ignore[attr-defined]
+    return str(environment().globals["figures"].strip(splits, mean, interval, on, "", "x"))  # type: ignore[attr-defined]
 
 
 def test_what_lies_beyond_a_strip_is_an_arrow_with_its_value() -> None:
@@ -54,7 +54,7 @@ def test_what_lies_beyond_a_strip_is_an_arrow_with_its_value() -> None:
     assert 'class="dot"' in below
     assert "beyond" not in strip((0.0, 1.0), 0.5, Interval(0.4, 0.6), Scale(0.0, 1.0))
     source = made_source(methods=4, tasks=2)
-    assert "an arrow at its edge" in task_page(source, source.board.tasks[0], scales(source))
+    assert "an arrow at its edge" in task_page(source, source.board.tasks[0], strips(source))
 
 
 def test_only_the_bad_end_of_a_scale_is_cut() -> None:
@@ -151,7 +151,7 @@ def test_tasks_where_less_is_better_say_so() -> None:
     assert short_names(source.board.tasks) == {"t00": "t00", "t01": "t01"}
     assert page.count("<small>lower is better</small>") == 1
     assert "None" not in page
-    on = scales(source)
+    on = strips(source)
     assert "<dd>lower is better</dd>" not in task_page(source, source.board.tasks[0], on)
     assert "<dd>lower is better</dd>" in task_page(source, source.board.tasks[1], on)
     assert method_page(source, source.board.rows[0], on).count("lower is better") == 1
@@ -170,7 +170,7 @@ def test_classes_have_a_bar_and_a_name_each() -> None:
     assert histogram is not None
     assert histogram.classes == tuple("0123456789")
     source = dataclasses.replace(made_source(methods=4, tasks=2), labels={"t00": histogram})
-    page = task_page(source, source.board.tasks[0], scales(source))
+    page = task_page(source, source.board.tasks[0], strips(source))
     assert "1797 labels, 10 classes" in page
     assert re.findall(r'class="axis middle">(\d)<', page) == list("0123456789")
     assert page.count('class="count"') == 10
@@ -253,7 +253,7 @@ def test_a_copy_is_named_beside_the_method_that_it_is() -> None:
     assert page.count('<th scope="row" class="name">') == 4
     assert [row["id"] for row in view_data(copied, shades(copied))["rows"]] == [r.method for r in (first, *rest)]
     assert "the same as" in page
-    assert "The same as" in method_page(copied, twin, scales(copied))
+    assert "The same as" in method_page(copied, twin, strips(copied))
 
 
 def test_robustness_is_tinted_by_the_places_moved() -> None:
@@ -281,8 +281,8 @@ def test_the_cells_of_a_method_are_told_with_their_record(committed_registry: Pa
     assert len(facts["Labels (sha256)"]) == len(facts["Record"]) == 64
     line = "neuco verify pca/mini_clouds"
     assert line in words
-    assert line in method_page(source, next(r for r in source.board.rows if r.method == "pca"), scales(source))
-    page = task_page(source, source.board.tasks[0], scales(source))
+    assert line in method_page(source, next(r for r in source.board.rows if r.method == "pca"), strips(source))
+    page = task_page(source, source.board.tasks[0], strips(source))
     assert page.count("<img ") == 4
     assert "spring · summer · fall · winter" in page
     assert source.pictures["mini_clouds"][0].png().startswith(b"\x89PNG")
@@ -356,6 +356,6 @@ def test_a_panel_is_shown_escaped_and_a_broken_or_empty_one_harms_nobody(
     assert IMAGE not in page
     for name in ("broken", "missing", "nowhere"):
         assert f"the panel {name} is left out" in caplog.text
-    on = scales(source)
+    on = strips(source)
     assert f"{source.board.rows[0].method} A made-up suite" in method_page(source, source.board.rows[0], on)
     assert "t00 A made-up suite" in task_page(source, source.board.tasks[0], on)
