@@ -75,7 +75,7 @@ def test_only_the_bad_end_of_a_scale_is_cut() -> None:
     ],
 )
 def test_the_ends_of_an_axis_are_short_and_differ(low: float, high: float, words: tuple[str, str]) -> None:
-    drawn = strip((), low, None, Scale(low, high))
+    drawn = str(environment().globals["figures"].strip_axis(Scale(low, high)))  # type: ignore[attr-defined]
     assert tuple(re.findall(r'class="axis(?: end)?">([^<]+)<', drawn)) == words
 
 
