@@ -64,6 +64,7 @@ class Reconciling:
         self.boxes, self.withdraw, self.accept = boxes, withdraw, accept
         self.base, self.registry = boxes.base, boxes.base / "registry"
         self.plugins = describe_all(boxes)
+        self.known = {record.key: record for record in read_all(self.registry)}  # as the run began
         self.records: list[Record] = []
         self.withdrawn: list[Record] = []
         self.files: dict[str, bytes] = {}  # by path in the registry
@@ -77,7 +78,7 @@ class Reconciling:
             self.loud.append(f"{folder} is left out, and its records stay: {why}")
         self.files[Path(CATALOG).name] = catalog_bytes(self.plugins, self.base)
         ids = {noun: {alike(name) for plugin in self.plugins for name in plugin.ids(noun)} for noun in SPECS}
-        lost = list(lost_records(read_all(self.registry), ids, silent))
+        lost = list(lost_records(self.known.values(), ids, silent))
         self.withdrawn, refused = withdrawable(lost, frozen_suites(self.registry), self.withdraw)
         self.loud += refused
         planned, _ = self._where_all_is_data("plan", {"retry": retry})
@@ -127,17 +128,16 @@ class Reconciling:
         if not cells:
             return Counter()
         commit = git(self.base, "rev-parse", "HEAD").strip()
-        before = {record.key: record for record in read_all(self.registry)}
         try:
             with self.boxes.timed(plugin):
                 result = check_and_score(self.boxes, self.plugins, cells, commit=commit, touched=[plugin])
         except DataError as error:
             return Counter({f"{plugin.touched.folder}: {error}": len(cells)})
         dishonest = {item.subject: item.detail for item in result.findings if (item.check, item.status) == DISHONEST}
-        made_before = {record.inputs["embeddings"] for record in before.values() if record.ok}
+        made_before = {record.inputs["embeddings"] for record in self.known.values() if record.ok}
         written = []
         for record in result.records():
-            old, name = before.get(record.key), f"{record.method} on {record.task} under {record.protocol}"
+            old, name = self.known.get(record.key), f"{record.method} on {record.task} under {record.protocol}"
             if not record.ok:
                 self.lines.append(f"{record.status}: {name}: {record.reason}")
                 # What was skipped says nothing; a failure that comes again is no news.
@@ -146,8 +146,9 @@ class Reconciling:
                     written.append(record)
                 continue
             # What a task that came later says of embeddings that did not change takes no record away.
-            reason = "" if record.inputs["embeddings"] in made_before else dishonest.get(record.method, "")
-            reason = reason or moved(old, record)
+            new = record.inputs["embeddings"] not in made_before
+            reason = dishonest.get(record.method, "") if new else ""
+            reason = reason or moved(old, record) or (leads(record, self.known.values()) if new and not old else "")
             if reason and record.method not in self.accept:
                 cure = f"look at the code; if it is right, run `python -m ci reconcile --push --accept {record.method}`"
                 self.loud.append(f"held back: {name}: {reason}: {cure}")
@@ -187,14 +188,38 @@ def moved(old: Record | None, new: Record) -> str:
     other = {name for name in ("embeddings", "labels", "labels_from") if old.inputs[name] != new.inputs[name]}
     if "embeddings" not in other and other != {"labels"}:
         return ""
-    cells = from_records([old], Suite(id="one", protocol=old.protocol, tasks={old.task: old.task_version}))
-    scores = task_scores(cells, cells.tasks[0])
-    low, high = old.mean, old.mean
-    if scores.resamples:
-        (low,), (high,) = mean_interval(scores)
+    low, high = interval(old)
     if low - TOLERANCE <= new.mean <= high + TOLERANCE:
         return ""
     return f"its score is {new.mean:.4f}, and was {old.mean:.4f} ({low:.4f} to {high:.4f})"
+
+
+def leads(first: Record, others: Iterable[Record]) -> str:
+    """How a method's first score is better than the interval of the best on record, in words; "" if it is not.
+
+    Nothing is known yet that it could be compared with, and only a score that good gains by being false.
+    """
+    cell, sign = (first.task, first.task_version, first.protocol), 1 if first.greater_is_better else -1
+    scored = [other for other in others if other.ok and other.registered]
+    rivals = [other for other in scored if (other.task, other.task_version, other.protocol) == cell]
+    if not rivals or first.mean is None:
+        return ""
+    best = max(rivals, key=lambda record: sign * (record.mean or 0.0))
+    low, high = interval(best)
+    if sign * first.mean <= max(sign * low, sign * high) + TOLERANCE:
+        return ""
+    on_record = f"the best on record, {best.method}, has {best.mean:.4f} ({low:.4f} to {high:.4f})"
+    return f"its first score is {first.mean:.4f}; {on_record}"
+
+
+def interval(record: Record) -> tuple[float, float]:
+    """The interval of the mean score of one record; the mean twice if its splits give none."""
+    cells = from_records([record], Suite(id="one", protocol=record.protocol, tasks={record.task: record.task_version}))
+    scores = task_scores(cells, cells.tasks[0])
+    if not scores.resamples:
+        return record.mean or 0.0, record.mean or 0.0
+    (low,), (high,) = mean_interval(scores)
+    return low, high
 
 
 def lost_records(

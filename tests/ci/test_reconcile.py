@@ -11,7 +11,7 @@ import sys
 import tempfile
 import time
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import msgspec
@@ -20,10 +20,11 @@ from sklearn.datasets import load_digits
 
 from ci.describe import CATALOG
 from ci.plugin_sandbox import PluginSandbox
-from ci.reconcile import Reconciling, compared, lost_records, made_board, moved, withdrawable
+from ci.reconcile import Reconciling, compared, leads, lost_records, made_board, moved, withdrawable
 from ci.sandbox import Limits
 from neuco_core.boards.store import board_path
 from neuco_core.errors import DataError
+from neuco_core.files import hashed
 from neuco_core.records.model import Record, summary
 from neuco_core.records.store import read_all, write_records
 from neuco_core.specs import Suite
@@ -274,18 +275,51 @@ def test_a_method_that_was_honest_until_it_was_merged_is_held_back(tmp_path: Pat
         assert (len(late.loud), late.records) == (2, []), late.lines
         assert all(line.startswith("held back: sleeper on digits_class") and reason in line for line in late.loud)
         assert {record.key: record.mean for record in read_all(upstream.base / "registry")} == scores
+    # Nobody remembers it, and others have scores: the same noise from its first scoring on.
+    registry = upstream.base / "registry"
+    write_records(registry, [], scores)
+    write_records(registry, [shifted(r, 0.0, {"method": "rival"}, method="rival") for r in honest.records])
+    first = again()
+    held = [line for line in first.loud if "its first score is 1.0000; the best on record, rival, has 0.9" in line]
+    assert (len(held), first.records) == (len(scores), []), first.loud
+    write_records(registry, [], [record.key for record in read_all(registry)])
     allowed = again("sleeper")
     assert (allowed.loud, [round(record.mean or 0, 2) for record in allowed.records]) == ([], [1.0, 1.0])
 
 
+def recorded() -> Record:
+    (record,) = [r for r in read_all(ROOT / "registry") if r.key == ("averaging", "digits_class", "ridge")]
+    return record
+
+
+def shifted(record: Record, shift: float, inputs: Mapping[str, str] = {}, **fields: object) -> Record:
+    splits = tuple(value and value + shift for value in record.per_split)
+    mean, std, q = summary(splits, True) or (0, 0, 0)
+    inputs = {**record.inputs, **inputs}  # type: ignore[dict-item]
+    made = {"inputs": inputs, "fingerprint": hashed(inputs), "metrics": {}}
+    return msgspec.structs.replace(record, per_split=splits, mean=mean, std=std, q=q, **made, **fields)
+
+
+def test_a_first_score_far_ahead_of_all_others_is_held_back() -> None:
+    first = recorded()
+    behind = [shifted(first, -shift, method=f"m{shift}") for shift in (0.05, 0.2)]
+    assert "its first score is 0.9408" in leads(first, behind)
+    assert leads(first, [*behind, shifted(first, -0.001, method="close")]) == "", "inside its interval"
+    assert leads(first, [shifted(first, 0.05, method="better")]) == ""
+    assert leads(first, []) == "", "on a new task nobody has a score"
+    for other in ({"task": "digits_even"}, {"task_version": 2}, {"protocol": "neuco-2025"}, {"registered": False}):
+        assert leads(first, [msgspec.structs.replace(behind[0], **other)]) == "", other
+    lower = {"greater_is_better": False}
+    errors = [msgspec.structs.replace(record, **lower) for record in (first, *behind)]
+    assert leads(errors[0], errors[1:]) == ""
+    assert "its first score is" in leads(errors[2], errors[:2])
+
+
 def test_a_score_that_moved_is_held_back_unless_data_of_others_moved_it() -> None:
-    (old,) = [r for r in read_all(ROOT / "registry") if r.key == ("averaging", "digits_class", "ridge")]
+    old = recorded()
 
     def new(shift: float, **inputs: str) -> Record:
-        splits = tuple(value and value + shift for value in old.per_split)
-        mean, std, q = summary(splits, True) or (0, 0, 0)
-        inputs = {**old.inputs, **inputs}  # type: ignore[dict-item]
-        return msgspec.structs.replace(old, per_split=splits, mean=mean, std=std, q=q, inputs=inputs)
+        return shifted(old, shift, inputs)
 
     assert moved(old, new(0.001, embeddings="0" * 64)) == ""
     assert "its score is" in moved(old, new(0.05, embeddings="0" * 64))
