@@ -20,7 +20,7 @@ from neuco_core.errors import DataError, NeucoError
 from neuco_core.plugins.catalog import catalog, load_dataset, load_method, load_task
 from neuco_core.protocol import load_protocol
 from neuco_core.records.model import Record
-from neuco_core.scoring.leaks import cut_groups
+from neuco_core.scoring.splits import cut_groups
 from neuco_core.specs import FITTED, CellSource, Dataset, Method, resolve
 
 MACHINE = "machine_spread"

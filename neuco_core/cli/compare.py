@@ -13,8 +13,9 @@ from neuco_core.errors import ScoreError
 from neuco_core.files import jsonable
 from neuco_core.progress import show_progress
 from neuco_core.protocol import Protocol
-from neuco_core.scoring.leaks import columns_used, cut_groups
+from neuco_core.scoring.leaks import columns_used
 from neuco_core.scoring.quality import ruled
+from neuco_core.scoring.splits import cut_groups
 from neuco_core.specs import to_json
 from neuco_core.studies.compare import Pair, compare_tasks, problem
 from neuco_core.studies.sources import FileSource, grouped, open_source

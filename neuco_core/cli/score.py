@@ -56,7 +56,7 @@ from neuco_core.runs.messages import ScoreCell, Step
 from neuco_core.runs.plan import make_plan
 from neuco_core.runs.preview import Preview, plan_preview
 from neuco_core.runs.run import run_plan, shared_folder
-from neuco_core.scoring.leaks import cut_groups
+from neuco_core.scoring.splits import cut_groups
 from neuco_core.specs import Task
 from neuco_core.tables.pinning import inspect_labels
 from neuco_core.text import counted, join_names

@@ -1,16 +1,13 @@
-"""What makes scores too good: labels left in a file of embeddings, and splits that cut through groups of samples."""
+"""What makes scores too good or too bad: labels left in a file of embeddings, and values that say nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from neuco_core.encoders import MAX_DIM
-from neuco_core.plugins.catalog import catalog
-from neuco_core.protocol import Protocol
-from neuco_core.specs import Splitter, Task
 from neuco_core.text import counted, join_names
 
 if TYPE_CHECKING:
@@ -46,21 +43,6 @@ def oddities(embeddings: Embeddings) -> Iterator[str]:
         yield "every sample has the same embedding: no score can be better than a guess"
     if embeddings.dim > MAX_DIM:
         yield f"{embeddings.dim} dimensions; NeuCo-Bench allows at most {MAX_DIM}"
-
-
-def cut_groups(scored: Iterable[tuple[Task, Protocol]]) -> Iterator[str]:
-    """That splits cut through the groups which tasks name: a sentence for each protocol."""
-    cut: dict[str, dict[str, Protocol]] = {}
-    for task, protocol in scored:
-        splitter = catalog().load(Splitter, protocol.splitter_for(task.splitter))
-        if task.group_column and not splitter.needs_groups and not splitter.needs_split:
-            cut.setdefault(protocol.name, {})[task.label] = protocol
-    for name, tasks in cut.items():
-        whole = next(iter(tasks.values())).with_(splitter="group").name
-        yield (
-            f"the splits of {name} cut through the groups of {join_names([*tasks], 1)}: scores may be too high, and "
-            f"intervals too sure; {whole} keeps groups whole"
-        )
 
 
 def leaks(embeddings: Embeddings, labels: Labels) -> Iterator[str]:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from neuco_core.errors import DataError, ScoreError
+from neuco_core.plugins.catalog import catalog
 from neuco_core.protocol import Protocol
+from neuco_core.specs import Splitter, Task
 from neuco_core.tables.embeddings import Embeddings
 from neuco_core.tables.labels import Labels
+from neuco_core.text import join_names
 from neuco_core.versions import versioned
 
 Splits = list[tuple[np.ndarray, np.ndarray]]
@@ -191,3 +194,18 @@ def _test_count(n: int, protocol: Protocol, what: str) -> int:
         expected = f"enough for a test part of {protocol.test_size:g} and a training part"
         raise ScoreError(f"too few {what}", expected=expected, got=n)
     return test
+
+
+def cut_groups(scored: Iterable[tuple[Task, Protocol]]) -> Iterator[str]:
+    """That splits cut through the groups which tasks name: a sentence for each protocol."""
+    cut: dict[str, dict[str, Protocol]] = {}
+    for task, protocol in scored:
+        splitter = catalog().load(Splitter, protocol.splitter_for(task.splitter))
+        if task.group_column and not splitter.needs_groups and not splitter.needs_split:
+            cut.setdefault(protocol.name, {})[task.label] = protocol
+    for name, tasks in cut.items():
+        whole = next(iter(tasks.values())).with_(splitter="group").name
+        yield (
+            f"the splits of {name} cut through the groups of {join_names([*tasks], 1)}: scores may be too high, and "
+            f"intervals too sure; {whole} keeps groups whole"
+        )

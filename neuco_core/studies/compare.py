@@ -18,8 +18,9 @@ from neuco_core.progress import Progress, show_progress
 from neuco_core.protocol import Protocol
 from neuco_core.scoring.cell import outcome_of, score_cell
 from neuco_core.scoring.compare import Comparison, common, compare_scores, holm
-from neuco_core.scoring.leaks import LeakWarning, cut_groups, leaks
+from neuco_core.scoring.leaks import LeakWarning, leaks
 from neuco_core.scoring.scorer import Score
+from neuco_core.scoring.splits import cut_groups
 from neuco_core.specs import Task
 from neuco_core.studies.coerce import as_source, as_tasks
 from neuco_core.studies.sources import FileSource, Input, Source, gather

@@ -19,9 +19,10 @@ from neuco_core.progress import Progress, show_progress
 from neuco_core.protocol import Protocol
 from neuco_core.runs.files import examples
 from neuco_core.scoring.cell import outcome_of, score_cell
-from neuco_core.scoring.leaks import LeakWarning, columns_used, cut_groups, leaks, oddities
+from neuco_core.scoring.leaks import LeakWarning, columns_used, leaks, oddities
 from neuco_core.scoring.quality import middle, odd_splits, ruled, split_count
 from neuco_core.scoring.scorer import Score
+from neuco_core.scoring.splits import cut_groups
 from neuco_core.specs import Suite, Task
 from neuco_core.studies.coerce import WHAT, as_source, as_tasks
 from neuco_core.studies.sources import FileSource, MethodSource, Source
