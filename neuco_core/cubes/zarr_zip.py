@@ -6,11 +6,14 @@ codecs are numcodecs', which both lines of that library use as well.
 
 from __future__ import annotations
 
+import bz2
 import itertools
 import json
 import math
 import zipfile
-from collections.abc import Iterator, Sequence
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +31,12 @@ UNPACKED, PACKED = 4, 12  # where the header of a blosc chunk has its sizes
 # more than unpack: ``pickle`` runs code, ``lzma`` takes as much memory as the file asks for.
 COMPRESSORS = ("blosc", "bz2", "gzip", "lz4", "zlib", "zstd")
 FILTERS = ("bitround", "delta", "fixedscaleoffset", "quantize", "shuffle")
+# These unpack all they are given before they compare its size with that of an array; the standard library can stop.
+STREAMS: dict[str, Callable[[], Any]] = {
+    "bz2": bz2.BZ2Decompressor,
+    "gzip": partial(zlib.decompressobj, 16 + zlib.MAX_WBITS),
+    "zlib": zlib.decompressobj,
+}
 
 
 class StoredArray:
@@ -60,11 +69,20 @@ class StoredArray:
             from numcodecs import get_codec
         except ImportError as error:
             raise DependencyError("cubes need numcodecs", hint=f"Run `{how_to_install('cubes')}`") from error
-        self.codecs = [get_codec(config) for config in (*filters, compressor) if config]
+        self.filters = [get_codec(config) for config in filters]
+        self.compressor: Any = get_codec(compressor) if compressor else None
+        self.compressor_id: str = compressor["id"] if compressor else ""
+        stored = self.dtype  # a filter may store numbers of another type than it gives
+        for config in filters:
+            if "dtype" in config:
+                types = [np.dtype(config["dtype"]), np.dtype(config.get("astype") or config["dtype"])]
+                if any(kind.kind not in "iuf" for kind in types):
+                    raise ValueError(f"filter {config['id']!r} of {types[0]} and {types[1]} values, expected numbers")
+                stored = types[1]
+        self._chunk_bytes = math.prod(self.chunks) * stored.itemsize
         # Whether a chunk can be unpacked to where it belongs, without a copy.
-        only_blosc = not filters and compressor and compressor["id"] == "blosc"
+        only_blosc = not filters and self.compressor_id == "blosc"
         self._straight = only_blosc and self.order == "C" and self.dtype.isnative
-        self._packed_by_blosc = compressor and compressor["id"] == "blosc"
         self._members = frozenset(archive.namelist())
 
     def read(self, season: int, target: np.ndarray) -> None:
@@ -78,15 +96,18 @@ class StoredArray:
                 view[...] = self.fill
                 continue
             data = self.archive.read(name)
-            if self._packed_by_blosc and _number(data, PACKED) != len(data):
+            if self.compressor_id == "blosc" and _number(data, PACKED) != len(data):
                 # blosc goes by its header alone, and would read on in memory behind a chunk that was cut off.
                 raise ValueError(f"{name} has {len(data)} bytes, its header says {_number(data, PACKED)}")
             fits = self.chunks == (1, 1, *view.shape) and view.flags.c_contiguous
             # A chunk that unpacks to less would leave there what the memory held before, such as another cube.
             if self._straight and fits and _number(data, UNPACKED) == view.nbytes:
-                self.codecs[0].decode(data, out=view)
+                self.compressor.decode(data, out=view)
             else:
-                view[...] = self._decoded(data)[inside]
+                unpacked = self._unpacked(data)
+                if unpacked is None:
+                    raise ValueError(f"{name} does not unpack to {self._chunk_bytes} bytes")
+                view[...] = self._decoded(unpacked)[inside]
 
     def _touching(self) -> Iterator[tuple[tuple[int, ...], tuple[slice, ...]]]:
         """Each chunk of a season, by its place in the grid, and which part of (band, y, x) it fills."""
@@ -95,8 +116,20 @@ class StoredArray:
             filled = zip(place, sizes, strict=True)
             yield place, tuple(slice(at * part, min((at + 1) * part, whole)) for at, (whole, part) in filled)
 
+    def _unpacked(self, data: bytes) -> Any:
+        """A chunk without its compressor; None if it has another size than declared, which takes no memory to see."""
+        if not self.compressor:
+            return data if len(data) == self._chunk_bytes else None
+        if self.compressor_id in STREAMS:
+            stream = STREAMS[self.compressor_id]()
+            unpacked = stream.decompress(data, self._chunk_bytes + 1)
+            return unpacked if stream.eof and len(unpacked) == self._chunk_bytes else None
+        if _unpacked_size(self.compressor_id, data) not in (None, self._chunk_bytes):
+            return None
+        return self.compressor.decode(data, out=np.empty(self._chunk_bytes, "u1"))
+
     def _decoded(self, data: Any) -> np.ndarray:
-        for codec in reversed(self.codecs):
+        for codec in reversed(self.filters):
             data = codec.decode(data)
         values = np.frombuffer(memoryview(data).cast("B"), self.dtype)
         return values.reshape(self.chunks, order=self.order)
@@ -105,6 +138,18 @@ class StoredArray:
 def _number(data: bytes, place: int) -> int:
     """A number in the header of a chunk of blosc's."""
     return int.from_bytes(data[place : place + 4], "little")
+
+
+def _unpacked_size(compressor: str, data: bytes) -> int | None:
+    """What the header of a chunk says; None if it says nothing: zstd compares the sizes itself then."""
+    if compressor != "zstd":
+        return _number(data, UNPACKED if compressor == "blosc" else 0)
+    descriptor = data[4]  # RFC 8878, 3.1.1.1: how the header goes on
+    single = descriptor & 32
+    size = (1 if single else 0, 2, 4, 8)[descriptor >> 6]
+    start = 5 + (0 if single else 1) + (0, 1, 2, 4)[descriptor & 3]
+    number = int.from_bytes(data[start : start + size], "little")
+    return (number + 256 if size == 2 else number) if size else None
 
 
 def read_cube(path: Path, seasons: Sequence[int], expected: tuple[int, ...]) -> np.ndarray:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 import sys
+import tracemalloc
 import zipfile
 from collections.abc import Sequence
 from dataclasses import replace
@@ -229,6 +230,48 @@ def test_a_chunk_of_blosc_that_was_cut_off_shows_nothing_of_the_memory_behind_it
     header = bytes([2, 1, 2, 4]) + b"".join(number.to_bytes(4, "little") for number in (size, size, size + 16))
     repacked(cube, {"compressor": {"id": "blosc"}, "chunks": [1, 1, 1, side, side], "shape": [1, 4, 2, 4, 4]}, header)
     with pytest.raises(DataError, match=rf"damaged cube: bands/\S+ has 16 bytes, its header says {size + 16}"):
+        read_one(cube)
+
+
+def zstd_without_size(size: int) -> bytes:
+    """A frame of zstd's whose header leaves out the size, of one byte that repeats."""
+    blocks = []
+    for left in range(size, 0, -(128 << 10)):
+        length = min(left, 128 << 10)
+        blocks.append((int(length == left) | 2 | length << 3).to_bytes(3, "little") + b"\0")
+    return bytes.fromhex("28b52ffd 00 58") + b"".join(blocks)
+
+
+@pytest.mark.parametrize("codec", ["blosc", "bz2", "gzip", "lz4", "zlib", "zstd", "zstd without size"])
+@pytest.mark.parametrize("filters", [[], [{"id": "delta", "dtype": "<f4", "astype": "<f8"}]])
+def test_a_chunk_that_unpacks_to_more_than_declared_takes_no_memory(cube: Path, codec: str, filters: list[Any]) -> None:
+    from numcodecs import get_codec
+
+    compressor, unpacked = {"id": codec.removesuffix(" without size")}, 128 if filters else 64
+
+    def chunk(size: int) -> bytes:
+        known = codec == compressor["id"]
+        return bytes(get_codec(compressor).encode(bytes(size))) if known else zstd_without_size(size)
+
+    array = {"compressor": compressor, "filters": filters, "chunks": [1, 1, 1, 4, 4], "shape": [1, 4, 2, 4, 4]}
+    repacked(cube, array, chunk(unpacked))
+    assert not read_one(cube).values[0, 0, 0].any()
+    message = rf"damaged cube: (bands/\S+ does not unpack to {unpacked} bytes|Zstd decompression error)"
+    for size in (unpacked - 1, 64 << 20):
+        repacked(cube, array, chunk(size))
+        tracemalloc.start()
+        with pytest.raises(DataError, match=message):
+            read_one(cube)
+        assert tracemalloc.get_traced_memory()[1] < 16 << 20
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("key", ["dtype", "astype"])
+def test_a_filter_makes_numbers_only(cube: Path, key: str) -> None:
+    """Strings of 10,000 characters for each value, for instance, would fill the memory."""
+    declared = {"id": "fixedscaleoffset", "offset": 0, "scale": 1, "dtype": "<f4", "astype": "<f4", key: "<U10000"}
+    repacked(cube, {"filters": [declared]}, b"")
+    with pytest.raises(DataError, match=r"filter 'fixedscaleoffset' of .*<U10000.* values, expected numbers"):
         read_one(cube)
 
 
