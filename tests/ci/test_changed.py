@@ -163,6 +163,12 @@ ACTIVE = {
     "<style>g { fill: u<title/>rl(https:example.org) }</style>": "a style that reaches outside, or has elements in it",
     "<?xml-stylesheet href='x.css'?>": "<?xml-stylesheet",
     "<g>": "no XML",
+    # Copies of copies, of which each line makes ten times as many.
+    "<path id='a'/><use id='b' href='#a'/><use href='#b'/>": "href='#b', a copy of more than one shape",
+    "<g id='a'><use href='#b'/></g><use xlink:href='#a'/>": "href='#a', a copy of more than one shape",
+    "<marker id='a'><path marker-mid='url(#b)'/></marker>": "<marker> that refers to what is drawn elsewhere",
+    "<clipPath id='a'><use href='#b'/></clipPath>": "<clipPath> that refers to what is drawn elsewhere",
+    "<style>path { marker-mid: URL(#b) }</style>": "a style that reaches outside",
 }
 
 

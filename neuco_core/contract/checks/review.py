@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import re
 import tokenize
 import unicodedata
@@ -35,6 +36,8 @@ NOTES = re.compile(
 )
 DECLARED = re.compile(r"<!(?!DOCTYPE|--|\[CDATA\[)\w*|<\?(?!xml\s)[-\w]*")  # entities, default attributes, style sheets
 OUTSIDE = re.compile(r"url\((?!['\"]?#)|image-set\(|[@\\]|//", re.IGNORECASE)
+STYLED_OUTSIDE = re.compile(rf"url\(|{OUTSIDE.pattern}", re.IGNORECASE)
+DRAWN_ELSEWHERE, COPIES = re.compile(r"\}(marker|clipPath)$"), re.compile(r"\}(marker|clipPath|use)$")
 # Turn the reading direction around, or are not seen at all.
 HIDDEN = re.compile(
     "[\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
@@ -109,9 +112,11 @@ def _active_part(drawing: bytes) -> str:
         return declared[0]
     try:
         # As bytes: what it shows depends on the encoding that it declares. There are no entities left to expand.
-        elements = ElementTree.fromstring(drawing).iter()  # noqa: S314
+        elements = list(ElementTree.fromstring(drawing).iter())  # noqa: S314
     except (ElementTree.ParseError, ValueError, LookupError) as error:
         return f"no XML: {error}"
+    # A copy of copies of copies: ten small elements become a thousand million in the reader's browser.
+    groups = {element.get("id") for element in elements if len(element) or element.tag.endswith("}use")}
     for element in elements:
         if NOTES.fullmatch(element.tag):
             continue
@@ -121,6 +126,12 @@ def _active_part(drawing: bytes) -> str:
             key = name.rpartition("}")[2]
             if key.startswith("on") or (key == "href" and not value.startswith("#")) or OUTSIDE.search(value):
                 return f"{key}={value[:100]!r}"
-        if element.tag.endswith("}style") and (len(element) or OUTSIDE.search(element.text or "")):
+            if key == "href" and value[1:] in groups:
+                return f"{key}={value[:100]!r}, a copy of more than one shape"
+        if DRAWN_ELSEWHERE.search(element.tag):
+            for part in itertools.islice(element.iter(), 1, None):
+                if COPIES.search(part.tag) or "url(" in " ".join(part.attrib.values()).lower():
+                    return f"<{element.tag.rpartition('}')[2]}> that refers to what is drawn elsewhere"
+        if element.tag.endswith("}style") and (len(element) or STYLED_OUTSIDE.search(element.text or "")):
             return "a style that reaches outside, or has elements in it"
     return ""
