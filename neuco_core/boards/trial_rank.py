@@ -28,7 +28,6 @@ from neuco_core.specs import Suite, Task
 from neuco_core.text import LONGEST_REPR, counted, join_names, one_line
 
 YOURS = " (yours)"
-NAMED = 3  # ids of samples may be 64 letters long
 
 
 @dataclass(frozen=True)
@@ -238,9 +237,6 @@ def _notes(file_rank: FileRank, file: EmbeddingsFile, records: Sequence[Record])
     yield file_rank.sentence
     name = file_rank.file.name
     yield from (f"warning: {name}: {sentence}." for sentence in file.warnings)
-    for dataset, ids in file_rank.missing.items():
-        lacks = f"{name} lacks {counted(len(ids), 'labelled sample')} of {dataset}: {join_names(ids, NAMED)}"
-        yield f"{lacks}."
     for how in sorted({str(r.provenance["labels"]) for r in records if "labels" in r.provenance}):
         yield f"The labels are {how}."
     replaced = max(r.samples.get("replaced_values", 0) for r in records if r.method == file_rank.row.method)

@@ -253,7 +253,7 @@ class Answer:
                 gaps.append((o.status, *names, o.reason))
             if o.cell.state in ("stale", "cached"):
                 served.append((o.cell.state, *names, o.cell.reason))
-        for line in (*_remarks(scored, self.preview), *grouped(gaps), *grouped(served)):
+        for line in (*_remarks(scored), *grouped(gaps), *grouped(served)):
             say(line)
         if cached := counts_by_state(self.plans).get("cached"):
             say(f"{counted(cached, 'score')} from cache (`--fresh` to re-run)")
@@ -318,7 +318,7 @@ def grouped(cells: Iterable[tuple[str, str, str, str]]) -> list[str]:
     return lines
 
 
-def _remarks(scored: Sequence[tuple[PlannedOutcome, Record]], preview: Preview | None) -> Iterator[str]:
+def _remarks(scored: Sequence[tuple[PlannedOutcome, Record]]) -> Iterator[str]:
     """The mean Q of methods with several tasks, and what is odd about the numbers; each thing once."""
     scores: dict[tuple[str, str], list[float]] = {}  # those under several protocols are not brought together
     for _, record in scored:
@@ -347,11 +347,6 @@ def _remarks(scored: Sequence[tuple[PlannedOutcome, Record]], preview: Preview |
     for how, labels in own.items():
         if how:
             yield f"labels {how}, not known to the registry: {join_names(labels)}"
-    for o, record in scored:
-        used, labelled = record.samples.get("used", 0), record.samples.get("labels", 0)
-        if used < labelled and o.cell.file is not None and preview is None:
-            lacks = f"{o.cell.file.path.name} lacks {labelled - used} of {counted(labelled, 'labelled sample')}"
-            yield f"{lacks} of {record.key[1]}: not comparable with methods that have all"
     replaced = {o.cell.method.label: record.samples.get("replaced_values", 0) for o, record in scored}
     for name, count in replaced.items():
         if count:

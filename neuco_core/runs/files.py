@@ -17,7 +17,9 @@ from neuco_core.scoring.leaks import columns_used, leaks, oddities
 from neuco_core.specs import Method, Remote, Task
 from neuco_core.tables.embeddings import FORMATS, read_embeddings
 from neuco_core.tables.embeddings_files import SAMPLE, WHOLE, as_file
+from neuco_core.text import counted, join_names
 
+NAMED = 3  # ids of samples may be 64 letters long
 ONE_BY_ONE = "Name the files one by one, or by a pattern such as 'runs/*.csv'"
 
 
@@ -55,6 +57,7 @@ def open_file(
     ids = frozenset(embeddings.ids)
     labelled: dict[str, frozenset[str]] = {}  # by task
     samples: dict[str, set[str]] = {}  # by dataset
+    comparable: dict[str, dict[str, None]] = {}  # by dataset: the samples that other methods are scored on
     warnings: dict[str, None] = dict.fromkeys(oddities(embeddings))
     for task in tasks:
         with suppress(NeucoError):  # labels that cannot be had: the plan says so
@@ -62,10 +65,15 @@ def open_file(
             labelled[task.label] = ids.intersection(labels.ids)
             if labelled[task.label]:
                 samples.setdefault(task.dataset, set()).update(labelled[task.label])
+                comparable.setdefault(task.dataset, {}).update(dict.fromkeys(labels.ids))
                 warnings.update(dict.fromkeys(leaks(embeddings, labels)))
     overlap = any(first & second for first, second in itertools.combinations(samples.values(), 2))
     if not several or overlap:
         require_one_dataset(path, tasks, {task: len(names) for task, names in labelled.items()})
+    elsewhere = {name for names in comparable.values() for name in names}
+    for dataset, names in comparable.items():
+        if gap := missing_samples(embeddings.ids, names, elsewhere):
+            warnings[f"in {dataset}, {gap}"] = None
     left_out = {task: f"no id of {path.name} has a label in it" for task, names in labelled.items() if not names}
     if labelled and not samples:  # then nothing will be scored, and the reason is the same for all
         example = examples(embeddings.ids, shared_labels(tasks[0], shared).ids)
@@ -91,6 +99,27 @@ def require_one_dataset(path: Path, tasks: Sequence[Task], counts: Mapping[str, 
 def examples(ids: Collection[str], labelled: Collection[str]) -> str:
     """An id of either side, where they share none: mostly it is a suffix or a prefix."""
     return f"ids such as {next(iter(ids), '')!r}, and the task has {next(iter(labelled), '')!r}"
+
+
+def missing_samples(ids: Sequence[str], labelled: Collection[str], elsewhere: Collection[str] = ()) -> str:
+    """Which labelled samples have no embedding, and which ids there are instead, maybe misspelt; "" if none lacks.
+
+    Ids without a label say nothing by themselves: a dataset may have more samples than a task. Those that have one
+    ``elsewhere`` are known.
+    """
+    present = frozenset(ids)
+    lacking = [name for name in labelled if name not in present]
+    if not lacking:
+        return ""
+    count = f"{len(lacking)} of {counted(len(labelled), 'labelled sample')}"
+    sentence = f"no embedding for {count} ({join_names(lacking, NAMED)}): not comparable with methods that have all"
+    labelled = {*labelled, *elsewhere}
+    unknown = [name for name in ids if name not in labelled]
+    return (
+        f"{sentence}; no label for {counted(len(unknown), 'id')} ({join_names(unknown, NAMED)})"
+        if unknown
+        else sentence
+    )
 
 
 def method_id(path: Path) -> str:

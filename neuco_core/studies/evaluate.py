@@ -17,7 +17,7 @@ from neuco_core.errors import DataError, NeucoError, ScoreError, UnknownIdError,
 from neuco_core.plugins.catalog import catalog, load_suite
 from neuco_core.progress import Progress, show_progress
 from neuco_core.protocol import Protocol
-from neuco_core.runs.files import examples
+from neuco_core.runs.files import examples, missing_samples
 from neuco_core.scoring.cell import outcome_of, score_cell
 from neuco_core.scoring.leaks import LeakWarning, columns_used, leaks, oddities
 from neuco_core.scoring.quality import middle, odd_splits, ruled, split_count
@@ -226,6 +226,7 @@ def _evaluate(
     scores: dict[str, Score] = {}
     left_out: dict[str, str] = {}
     notes: dict[str, None] = {}  # each once, in order
+    lacking: dict[str, list[str]] = {}  # what of the samples of some tasks has no embedding, by the sentence
     if isinstance(source, FileSource):
         notes[f"{source.name}: {columns_used(source.read())}"] = None
         for oddity in oddities(source.read()):
@@ -243,6 +244,8 @@ def _evaluate(
                 notes[leak] = None
             step = partial(_split_done, tell, task.label, number, len(tasks)) if tell else None
             outcome = score_cell(embeddings, labels, rules, metric=task.metric, threads=threads, progress=step)
+            if outcome.score and (gap := missing_samples(embeddings.ids, labels.ids)):
+                lacking.setdefault(gap, []).append(task.label)
         if len(tasks) == 1:
             outcome.require()
         if outcome.score is None:
@@ -253,7 +256,7 @@ def _evaluate(
         first, reason = next(iter(left_out.items()))
         what = f"none of {counted(len(left_out), 'task')} could be scored; {first}: {reason}"
         raise ScoreError(what, where=source.name)
-    for gap in _gaps(source.name, scores):
+    for gap in _gaps(source.name, scores, lacking):
         warnings.warn(gap, stacklevel=3)
         notes[gap] = None
     for message in cut_groups((task, rules) for task, rules in tasks if task.label in scores):
@@ -267,18 +270,13 @@ def _evaluate(
     return Results(source.name, in_order, left_out, tuple(notes), source)
 
 
-def _gaps(name: str, scores: Mapping[str, Score]) -> Iterator[str]:
+def _gaps(name: str, scores: Mapping[str, Score], lacking: Mapping[str, Sequence[str]]) -> Iterator[str]:
     """What the embeddings lack: numbers, and samples that have a label."""
     replaced = max(score.samples["replaced_values"] for score in scores.values())
     if replaced:
         yield f"{name}: {counted(replaced, 'value')} missing or not a number, counted as 0"
-    tasks_by_gap: dict[tuple[int, int], list[str]] = {}
-    for label, score in scores.items():
-        used, labelled = score.samples["used"], score.samples["labels"]
-        if used < labelled:
-            tasks_by_gap.setdefault((labelled - used, labelled), []).append(label)
-    for (missing, labelled), tasks in tasks_by_gap.items():
-        yield f"{name} lacks {missing} of {counted(labelled, 'labelled sample')} of {join_names(tasks, 2)}"
+    for gap, tasks in lacking.items():
+        yield f"{name} on {join_names(tasks, 2)}: {gap}"
 
 
 def _inputs(source: Source, task: Task) -> tuple[Embeddings, Labels]:

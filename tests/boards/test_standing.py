@@ -31,6 +31,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
     table.insert(0, "id", known.ids)
     table.to_parquet(folder / "mine.parquet")
     table["3"] = [None, *table["3"][1:]]
+    table.loc[table.index[-8], "id"] = "misspelt"
     table.iloc[:-7].to_csv(folder / "pca.csv", index=False)
     return {"mine": folder / "mine.parquet", "part": folder / "pca.csv"}
 
@@ -61,11 +62,13 @@ def test_the_same_embeddings_have_the_same_place(standing: Standing) -> None:
 def test_what_a_file_lacks_is_named(standing: Standing) -> None:
     _, part = standing.places
     assert part.row.method == "pca-file", "a registered name is not taken"
-    ids = load_method("band_statistics").embeddings("olinda").ids[-7:]
+    ids = load_method("band_statistics").embeddings("olinda").ids[-8:]
     assert {dataset: set(names) for dataset, names in part.missing.items()} == {"olinda": set(ids)}
     notes = "\n".join(standing.notes)
-    assert "pca.csv lacks 7 labelled samples of olinda: " in notes
-    assert "Not comparable: pca.csv lacks 7 labelled samples that the other methods have. pca.csv would have" in notes
+    told = "warning: pca.csv: in olinda, no embedding for 8 of 1849 labelled samples ("
+    assert (notes.count(told), notes.count(f"{ids[0]}, {ids[1]}")) == (1, 1)
+    assert notes.count("not comparable with methods that have all; no label for 1 id (misspelt).") == 1
+    assert "Not comparable: pca.csv lacks 8 labelled samples that the other methods have. pca.csv would have" in notes
     assert "pca.csv: 1 value missing or not a number, counted as 0." in notes
 
 

@@ -14,6 +14,7 @@ import termios
 from pathlib import Path
 from types import SimpleNamespace
 
+import pandas as pd
 import pytest
 
 from neuco_core.cli.score_show import baseline_check, grouped
@@ -300,3 +301,21 @@ def test_a_bar_with_an_estimate_on_a_terminal_only(case: Path, site: Path) -> No
     assert "parity_beta" in shown
     assert re.search(r"so far, .* left", shown)
     assert json.loads(out)["cells"][0]["status"] == "ok"
+
+
+def test_ids_that_are_partly_wrong_are_named_once(case: Path, parity_tasks: Path, tmp_path: Path) -> None:
+    """On all tasks of a dataset the file lacks the same samples, and a count alone does not show a wrong suffix."""
+    table = pd.read_csv(case / "embeddings.csv", dtype={"id": str})
+    wrong = table["id"].isin(load_task("parity_alpha").labels().ids[:4])
+    table.loc[wrong, "id"] = "x-" + table["id"]
+    table.sort_values("id", ascending=False).to_csv(tmp_path / "partly.csv", index=False)
+    ran = neuco(
+        "score", "--embeddings", tmp_path / "partly.csv", *FAST, "--task", "parity_alpha", "--task", "parity_beta"
+    )
+    (told,) = [line for line in (ran.out + ran.err).splitlines() if "no embedding for" in line]
+    labels = [load_task(name).labels() for name in ("parity_alpha", "parity_beta")]
+    labelled = dict.fromkeys(name for one in labels for name in one.ids)
+    unknown = [name for name in sorted(table["id"], reverse=True) if name not in labelled]
+    lacking = f"4 of {len(labelled)} labelled samples ({', '.join([*labelled][:3])} and 1 more)"
+    assert f"partly.csv: in parity, no embedding for {lacking}: not comparable with methods that have all" in told
+    assert f"; no label for {len(unknown)} ids ({', '.join(unknown[:3])} and {len(unknown) - 3} more)" in told

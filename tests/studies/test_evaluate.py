@@ -149,12 +149,15 @@ def test_a_list_of_sources_gives_a_list_of_results(averaging: Embeddings) -> Non
 def test_missing_values_and_samples_are_told(frame: pd.DataFrame, tmp_path: Path) -> None:
     gaps = frame.copy()
     gaps.iloc[0, 0] = np.nan
-    gaps.iloc[:-7].to_csv(tmp_path / "gaps.csv")
+    named = [*map(str, gaps.index)]
+    gaps.rename(index={named[-8]: "x8"}).iloc[:-7].to_csv(tmp_path / "gaps.csv")
     with pytest.warns(UserWarning, match="gaps") as caught:
         evaluated = evaluate(tmp_path / "gaps.csv", SUITE, k=2)
     expected = [
         "gaps.csv: 1 value missing or not a number, counted as 0",
-        f"gaps.csv lacks 7 of {len(frame)} labelled samples of {TASK}, olinda_elevation_std and 1 more",
+        f"gaps.csv on {TASK}, olinda_elevation_std and 1 more: no embedding for 8 of {len(frame)} labelled samples "
+        f"({named[-8]}, {named[-7]}, {named[-6]} and 5 more): not comparable with methods that have all; no label for "
+        "1 id (x8)",
     ]
     assert [str(item.message) for item in caught] == expected
     assert {item.filename for item in caught} == {__file__}, "the line that called evaluate"
