@@ -83,13 +83,24 @@ def _show(
             won = (test.a_higher, test.b_higher) if pair.greater_is_better else (test.b_higher, test.a_higher)
             between, interval = f"{test.difference:+.4f}", f"{test.low:+.4f} to {test.high:+.4f}"
             chances = f"{test.p:.3g}", f"{pair.p_holm:.3g}", pair.verdict(1 - confidence)
-            row = pair.task, a.metric, f"{a.mean:.4f}", f"{b.mean:.4f}", between, interval, f"{won[0]}:{won[1]}"
+            used, labelled = a.samples["used"], a.samples["labels"]
+            samples = f"{used}" if used == labelled else f"{used} of {labelled}"
+            row = (
+                pair.task,
+                a.metric,
+                samples,
+                f"{a.mean:.4f}",
+                f"{b.mean:.4f}",
+                between,
+                interval,
+                f"{won[0]}:{won[1]}",
+            )
             rows.append((*row, *chances))
     if rows:
         percent = f"{100 * confidence:g} %"
-        columns = ("task", "metric", "A", "B", "A − B", percent, "splits A:B", "p", "p (Holm)", "")
+        columns = ("task", "metric", "samples", "A", "B", "A − B", percent, "splits A:B", "p", "p (Holm)", "")
         say(f"A = {names[0]}, B = {names[1]}")
-        click.echo(table(columns, rows, right=range(2, 9), drop=(6, 1, 7, 3, 2)))
+        click.echo(table(columns, rows, right=range(2, 10), drop=(7, 1, 8, 2, 4, 3)))
         for protocol in protocols:
             scored = [pair for pair in pairs if pair.a and pair.a.protocol == protocol]
             counts = sorted({pair.test.splits + pair.test.left_out for pair in scored if pair.test})

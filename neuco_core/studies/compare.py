@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import pandas
 
 UNDECIDED = "no difference shown"
-COLUMNS = ("protocol", "metric", "a", "b", "difference", "low", "high", "p", "p_holm", "verdict", "reason")
+COLUMNS = ("protocol", "metric", "samples", "a", "b", "difference", "low", "high", "p", "p_holm", "verdict", "reason")
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class Differences:
     confidence: float
 
     def frame(self) -> pandas.DataFrame:
-        """A row for each task. ``low`` and ``high`` bound the difference; the verdict is by ``p_holm``."""
+        """A row for each task, on samples of both. ``low`` to ``high`` is for A − B, the verdict by ``p_holm``."""
         import pandas as pd  # heavy: half a second, and only here
 
         rows: dict[str, dict[str, Any]] = {}
@@ -84,6 +84,7 @@ class Differences:
             rows[pair.task] = {"verdict": self.verdict(pair), "reason": pair.reason, "p_holm": pair.p_holm}
             if pair.a and pair.b and pair.test:
                 rows[pair.task] |= {"protocol": pair.a.protocol.name, "metric": pair.a.metric}
+                rows[pair.task]["samples"] = pair.a.samples["used"]
                 rows[pair.task] |= {"a": pair.a.mean, "b": pair.b.mean, "p": pair.test.p}
                 rows[pair.task] |= {"difference": pair.test.difference, "low": pair.test.low, "high": pair.test.high}
         table = pd.DataFrame.from_dict(rows, orient="index", columns=list(COLUMNS)).rename_axis("task")

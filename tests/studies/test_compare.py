@@ -20,7 +20,7 @@ from neuco_core.scoring.compare import common, compare_scores, corrected_t_test,
 from neuco_core.scoring.leaks import LeakWarning
 from neuco_core.studies.compare import compare_tasks
 from neuco_core.studies.sources import FileSource, gather, grouped
-from neuco_core.tables.embeddings import make_embeddings
+from neuco_core.tables.embeddings import make_embeddings, write_embeddings
 from neuco_core.tables.labels import Labels
 from tests.command import neuco_here as neuco
 
@@ -266,6 +266,7 @@ def test_compare_in_python_takes_what_evaluate_takes_and_says_what_the_command_s
     assert [pair.to_json() for pair in compared] == command["tasks"]
     table = compared.frame()
     assert list(table.index) == [pair["task"] for pair in command["tasks"]]
+    assert table["samples"].tolist() == [1849] * 3
     assert table["p_holm"].tolist() == [pair["p_holm"] for pair in command["tasks"]]
     assert set(table["verdict"]) <= {"averaging is better", "PCA is better", "no difference shown"}
     assert compared._repr_html_().count("<tr") == 2 + len(compared)
@@ -282,3 +283,11 @@ def test_compare_in_python_takes_what_evaluate_takes_and_says_what_the_command_s
         compare(made, made, "olinda", confidence=95)
     with pytest.raises(UnknownIdError, match="no comparison on task 'olinda_see'"):
         same["olinda_see"]
+
+
+def test_the_command_counts_the_samples_that_both_have(tmp_path: Path) -> None:
+    """A winner on a few samples is another finding than one on all of them."""
+    whole = load_method("averaging").embeddings("olinda")
+    write_embeddings(whole.only(whole.ids[:500]), tmp_path / "few.npz")
+    ran = neuco("compare", tmp_path / "few.npz", "pca", "--task", "olinda_sea_level", "--k", 4)
+    assert re.search(r"^olinda_sea_level +f1 +500 of 1849 ", ran.out, re.MULTILINE)
