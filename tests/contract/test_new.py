@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from neuco_core import Baseline, Remote, Task, load_dataset, load_task
+from neuco_core.contract.builtin import CAVEATS as PLACEHOLDERS
 from neuco_core.contract.new_dataset import DatasetRequest
 from neuco_core.contract.new_task import _odd
 from neuco_core.contract.scaffold import building, declare, fill
@@ -186,9 +187,16 @@ def test_a_package_of_its_own_is_found_by_its_entry_point(folder: Path, noun: st
     row = next(row for row in json.loads(listed.out) if row["name"] == "outside_x")
     assert row["source"] == "neuco-outside-x 0.1.0 (neuco_outside_x)"
     assert row["status"] == "ok"
+    both = Path(f"{target}{os.pathsep}{folder}")
     if noun == "task":
-        done = neuco(Path(f"{target}{os.pathsep}{folder}"), "check", "outside_x", "--only", "task-baseline", "--json")
+        done = neuco(both, "check", "outside_x", "--only", "task-baseline", "--json")
         assert done.json[0]["status"] == "ok", done.text
+    done = neuco(both, "check", "outside_x", "--only", f"{noun}-files", "--json")
+    assert (done.code, done.json[0]["detail"]) == (0, "the card of neuco-outside-x"), done.text
+    (about,) = target.glob("*.dist-info/METADATA")
+    about.write_text(about.read_text().replace(CAVEATS[1], PLACEHOLDERS[noun]))
+    done = neuco(both, "check", "outside_x", "--only", f"{noun}-files", "--json")
+    assert (done.code, "the card still asks: Say here " in done.json[0]["detail"]) == (1, True), done.text
 
 
 @pytest.mark.parametrize(

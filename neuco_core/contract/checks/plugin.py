@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from functools import cache
+from importlib.metadata import PackageNotFoundError, metadata
 from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 from xml.etree import ElementTree
@@ -50,21 +51,37 @@ print("", *(set(sys.modules) - before), sep="\\n")
 
 def files(subject: Subject) -> str:
     """A card that names the subject and that somebody wrote, and a test file with a test that can fail."""
-    folder = _folder(subject)
+    folder = subject.folder
+    if folder is None:  # tests are not installed, the card is
+        distribution = subject.spec.origin.distribution
+        _require_card(subject, _installed_card(distribution), distribution, f"{distribution}'s README.md")
+        return f"the card of {distribution}"
     card, test = folder / "README.md", folder / "test.py"
     text = card.read_text(encoding="utf-8", errors="replace") if card.is_file() else ""
-    if not text.strip():
-        raise Broken("no card", where=card)
-    if subject.id not in text:
-        raise Broken(f"the card does not name the {subject.noun}", where=card, expected=repr(subject.id))
-    for asked in CAVEATS.values():
-        if asked in text:
-            hint = f"Write it into {card.parent.name}/{card.name}, also if there is little to beware of"
-            raise Broken(f"the card still asks: {asked}", where=card, hint=hint)
+    _require_card(subject, text, card, f"{folder.name}/{card.name}")
     source = test.read_text(encoding="utf-8", errors="replace") if test.is_file() else ""
     if not asserts(source):
         raise Broken("no test that asserts anything", where=test, expected="test_contract = contract(…), or an assert")
     return f"{card.name}, {test.name}"
+
+
+def _require_card(subject: Subject, text: str, where: str | Path, file: str) -> None:
+    if not text.strip():
+        raise Broken("no card", where=where)
+    if subject.id not in text:
+        raise Broken(f"the card does not name the {subject.noun}", where=where, expected=repr(subject.id))
+    for asked in CAVEATS.values():
+        if asked in text:
+            hint = f"Write it into {file}, also if there is little to beware of"
+            raise Broken(f"the card still asks: {asked}", where=where, hint=hint)
+
+
+def _installed_card(distribution: str) -> str:
+    """The text that a package index shows: pyproject.toml names it as ``readme``."""
+    try:
+        return str(metadata(distribution).json.get("description", ""))
+    except PackageNotFoundError as error:
+        raise Inapplicable("it comes from a package of its own, of which nothing is installed") from error
 
 
 def asserts(source: str) -> bool:
