@@ -77,6 +77,18 @@ def test_a_network_in_training_mode_is_named_with_the_cure(form: str) -> None:
     as_source(what)  # warnings are errors here
 
 
+def test_an_encoder_that_changes_with_the_batch_is_named() -> None:
+    """Random weights that are drawn anew for each batch look like a bad model, not like a mistake."""
+
+    def encode(batch: Any) -> Any:
+        return means(batch) @ np.random.default_rng().standard_normal((means(batch).shape[1], 4))
+
+    with pytest.warns(UserWarning, match=r"yours: other numbers for the same images in another batch: .* model\.eval"):
+        evaluated = evaluate(encode, [TASK, "olinda_sea_level"], k=2)
+    assert sum("another batch" in note for note in evaluated.notes) == 1
+    evaluate(means, TASK, k=2)  # warnings are errors here
+
+
 def write(averaging: Embeddings, folder: Path, name: str) -> Path:
     write_embeddings(averaging, folder / name)
     return folder / name
