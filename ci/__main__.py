@@ -197,6 +197,8 @@ def reconcile(
 
     if push:
         require_main(boxes.base)
+    # Else what somebody scored in this checkout lies over its registry, and would be on main's boards.
+    os.environ["NEUCO_REGISTRY"] = str(boxes.base / "registry")
     update = Reconciling(boxes, withdraw.split(), accept.split())
     update.run(most, retry=retry, site=site)
     say("\n".join(update.lines))

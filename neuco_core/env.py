@@ -94,7 +94,13 @@ def user_registry() -> Path:
 
 
 def layers(registry: Path) -> tuple[Path, ...]:
-    """A registry and those that show through where it has nothing; the last one came with neuco."""
-    shipped = PACKAGE / "_registry"
-    overlaid = shipped.is_dir() and not os.environ.get("NEUCO_REGISTRY") and registry == user_registry()
-    return (registry, shipped) if overlaid else (registry,)
+    """A registry and those that show through where it has nothing; the last one came with neuco.
+
+    Scores are written to the first one. In a checkout git does not see it, since only main writes records.
+    """
+    if os.environ.get("NEUCO_REGISTRY"):
+        return (registry,)
+    root, shipped = checkout(), PACKAGE / "_registry"
+    if root and registry == root / "registry":
+        return (root / ".neuco", registry)
+    return (registry, shipped) if shipped.is_dir() and registry == user_registry() else (registry,)

@@ -17,7 +17,7 @@ import click
 
 from neuco_core.cli.options import together
 from neuco_core.cli.output import clean, echo_data, echo_json, json_text, only_data, say, table
-from neuco_core.env import registry_dir
+from neuco_core.env import layers, registry_dir
 from neuco_core.errors import UsageError
 from neuco_core.fetch.links import vouched_by_user
 from neuco_core.files import write_atomic
@@ -259,7 +259,7 @@ class Answer:
             say(f"{counted(cached, 'score')} from cache (`--fresh` to re-run)")
         if self.made:
             kept = self.save or any(record.registered for record in self.made)
-            where = f", records in {registry_dir() / 'records'}" if kept else ""
+            where = f", records in {layers(registry_dir())[0] / 'records'}" if kept else ""
             say(f"{sum(record.ok for record in self.made)} of {len(self.made)} scored now{where}")
         if self.preview:
             say(f"NOT the registered score: {self.preview}; nothing was recorded")

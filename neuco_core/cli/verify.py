@@ -11,7 +11,7 @@ import click
 
 from neuco_core.cli.options import engine_option, ids_of, jobs_option
 from neuco_core.cli.output import clean, echo_json, json_option, table
-from neuco_core.env import available_cores, registry_dir
+from neuco_core.env import available_cores, layers, registry_dir
 from neuco_core.errors import DataError, ScoreError, UnknownIdError
 from neuco_core.plugins.catalog import load_method, load_protocol, load_task, name_of, task_protocol
 from neuco_core.protocol import Protocol
@@ -178,10 +178,11 @@ def _explained(method: Method, task: Task, protocol: Protocol, registry: Path) -
         if cell.state == "failed":
             command.append("--retry")
     names = sorted(then.keys() | cell.inputs.keys())
+    kept = [records_file(layer, method.label) for layer in layers(registry)]
     return {
         **cell.to_json(),
         "meaning": STATES[cell.state],
-        "record": str(records_file(registry, method.label)) if record else "",
+        "record": next((str(path) for path in kept if path.exists()), "") if record else "",
         "inputs": {name: {"recorded": then.get(name), "now": cell.inputs.get(name)} for name in names},
         "command": shlex.join(command),
     }

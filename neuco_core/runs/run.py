@@ -18,6 +18,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from neuco_core.encode.encoding import BATCH
+from neuco_core.env import layers
 from neuco_core.errors import DataError, UsageError
 from neuco_core.fetch.links import vouched_by_user
 from neuco_core.files import hashed
@@ -85,6 +86,7 @@ def run_plan(
     if load_protocol(plan.protocol.name) != plan.protocol:
         hint = "Use Protocol.with_"
         raise UsageError("the protocol's fields do not match its name", got=plan.protocol.name, hint=hint)
+    registry = layers(registry)[0]
     cells = {(cell.method.label, cell.task.label): cell for cell in plan.work}
     recorded = [cell for cell in plan.cells if save or cell.file is None]
     warned: set[tuple[str, str]] = set()

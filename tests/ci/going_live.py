@@ -15,7 +15,7 @@ from tests.ci.helpers import ROOT, Upstream
 VERSION = neuco_core.__version__
 TAG = f"v{VERSION}"
 DATE = "2026-12-01"
-LEFT_OUT = (".git", ".venv", ".hypothesis", ".*_cache", "build", "dist", "__pycache__", "*.egg-info", "tests")
+LEFT_OUT = (".git", ".neuco", ".venv", ".hypothesis", ".*_cache", "build", "dist", "__pycache__", "*.egg-info", "tests")
 # The wheel in an environment of its own, which borrows the dependencies of this one: installing them takes minutes, and
 # tests/project/test_wheel.py does it.
 SETUP = """#!/bin/sh

@@ -30,7 +30,10 @@ def as_shipped(tree: Path) -> None:
 
 
 @pytest.mark.extensions  # the clone is of the whole tree
-def test_a_newcomer_gets_from_labels_to_a_green_report(root: Path, tmp_path: Path) -> None:
+def test_a_newcomer_gets_from_labels_to_a_green_report(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("NEUCO_REGISTRY")  # the registry is the checkout's
     fork = Upstream(tmp_path / "upstream", more=as_shipped).clone("mine")
     take_kernels(fork)
     write_labels(fork)
@@ -48,6 +51,9 @@ def test_a_newcomer_gets_from_labels_to_a_green_report(root: Path, tmp_path: Pat
         done = console.run(step, fork, environment)
         assert done.returncode == 0, f"{step.command}:\n{done.stdout}"
         assert console.matches(step.expected, done.stdout), f"{step.command}:\n{done.stdout}"
+    # Only main writes records: nothing to commit by mistake, and nothing that a later pull from main would meet.
+    assert "registry" not in git(fork, "status", "--porcelain", "--untracked-files=all")
+    assert (fork / ".neuco/records/averaging.jsonl").is_file()
     # The branch is left with the records that it made: the boards of main go on.
     git(fork, "switch", "--quiet", "main")
     done = neuco("leaderboard", "show", "all-digits", cwd=fork, env=environment)
