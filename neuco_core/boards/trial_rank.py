@@ -70,6 +70,7 @@ def rank_on(
     registry: Path | None = None,
     on_record: Callable[[Record], None] | None = None,
     name: str = "",
+    allow_labels: bool = False,
 ) -> Standing:
     """Score files of embeddings on a suite's tasks, by its protocol, and rank them in the pool of its board.
 
@@ -81,6 +82,7 @@ def rank_on(
         registry: the registry to read; it is never written.
         on_record: called with each score.
         name: what to call a single file.
+        allow_labels: do not refuse a file with a task's labels in a column.
 
     Returns:
         The board with the files in it, and the place of each.
@@ -98,7 +100,7 @@ def rank_on(
     tasks = catalog.suite_tasks(chosen)
     names = free_names(paths, taken={record.method for record in read_all(registry)})
     with shared_folder() as shared:
-        opened = [_open(path, tasks, names[path], chosen.id, shared) for path in paths]
+        opened = [_open(path, tasks, names[path], chosen.id, shared, allow_labels) for path in paths]
         now = current(registry)  # takes longer than to see that a file will not do
         records = list(_score(opened, tasks, chosen.protocol, shared, on_record))
         missing = [_missing(file, tasks, shared) for file in opened]
@@ -168,8 +170,8 @@ def rank_of(
     return Standing(board, (FileRank(Path(method), rows[method], sentence, {}),), (sentence,))
 
 
-def _open(path: Path, tasks: Sequence[Task], name: str, suite: str, shared: str) -> EmbeddingsFile:
-    file = open_file(path, tasks, name=name, shared=shared, several=True)
+def _open(path: Path, tasks: Sequence[Task], name: str, suite: str, shared: str, allow_labels: bool) -> EmbeddingsFile:
+    file = open_file(path, tasks, name=name, shared=shared, several=True, allow_labels=allow_labels)
     if set(file.left_out) == {task.label for task in tasks}:
         datasets = ", ".join(sorted({task.dataset for task in tasks}))
         hint = "See `neuco leaderboard list` for other suites; the column of ids must be named id"

@@ -36,7 +36,7 @@ from neuco_core.errors import DataError, NeucoError, UnknownIdError, UsageError
 from neuco_core.fetch.links import without_labels
 from neuco_core.figures import write_figure
 from neuco_core.plugins.catalog import catalog, list_tasks
-from neuco_core.runs.files import find_files
+from neuco_core.runs.files import ALLOW, find_files
 from neuco_core.specs import Suite
 from neuco_core.text import common_prefix, counted
 
@@ -226,6 +226,7 @@ def _computed(names: Sequence[str]) -> tuple[list[tuple[Suite, Board]], list[Neu
     callback=lambda ctx, param, names: tuple(find_files(names)),
     help="Score this file (or pattern, or folder) of embeddings, too, and show where it would stand. Not recorded.",
 )
+@click.option(ALLOW, is_flag=True, help="Rank a file although a column of it is the label of a task.")
 @click.option("--estimated", is_flag=True, help="Fill empty cells with estimates, which are marked and never rank.")
 @click.option("--details", is_flag=True, help="Below the table: groups, other rules, the tasks, and all remarks.")
 @json_option
@@ -238,6 +239,7 @@ def show(
     only: Sequence[str],
     kind: str,
     files: Sequence[Path],
+    allow_labels: bool,
     estimated: bool,
     details: bool,
     as_json: bool,
@@ -262,7 +264,12 @@ def show(
         if kind:
             raise UsageError("--with places a file on the suite's own board", hint="Leave out --kind")
         standing = rank_on(
-            name, *files, options=options, only=only, on_record=lambda record: click.echo(describe(record), err=True)
+            name,
+            *files,
+            options=options,
+            only=only,
+            on_record=lambda record: click.echo(describe(record), err=True),
+            allow_labels=allow_labels,
         )
         board, notes = standing.board, standing.notes
         yours = {"yours": [place.to_json() for place in standing.places]}

@@ -51,7 +51,7 @@ from neuco_core.progress import show_progress
 from neuco_core.records.model import Record
 from neuco_core.records.store import read_all
 from neuco_core.runs.engine import EngineError, EngineLike, default_limits, open_engine
-from neuco_core.runs.files import EmbeddingsFile, find_files, free_names, open_file
+from neuco_core.runs.files import ALLOW, EmbeddingsFile, find_files, free_names, open_file
 from neuco_core.runs.messages import ScoreCell, Step
 from neuco_core.runs.plan import make_plan
 from neuco_core.runs.preview import Preview, plan_preview
@@ -114,6 +114,7 @@ class ScoreRequest:
     everything: bool
     threads: int | None
     strict: bool
+    allow_labels: bool
     params: tuple[str, ...]
     limit: int | None
     # What to do about records
@@ -148,7 +149,7 @@ class ScoreRequest:
 
 class ScoreCommand(GroupedCommand):
     groups: ClassVar = {
-        "What to score": "methods files everything params name strict",
+        "What to score": "methods files everything params name strict allow_labels",
         "On which tasks": "tasks suite kind tags dataset limit",
         "How to score": "protocol k epochs lr seed",
         "What to run": "dry_run retry fresh save yes",
@@ -180,6 +181,7 @@ class ScoreCommand(GroupedCommand):
 @task_options
 @protocol_options
 @click.option("--strict", is_flag=True, help="Refuse a file with missing values instead of taking them as 0.")
+@click.option(ALLOW, is_flag=True, help="Score a file although a column of it is the label of a task.")
 @click.option("--dry-run", is_flag=True, help="Only list what would be done.")
 @param_option
 @click.option(
@@ -301,7 +303,8 @@ def _open_files(request: ScoreRequest, tasks: Sequence[Task], shared: str) -> li
     """The files, with a line on which columns are taken for values, and warnings about those that seem to be labels."""
     files = []
     for path, name in free_names(request.files, request.name or "").items():
-        file = open_file(path, tasks, name=name, strict=request.strict, shared=shared)
+        allowed = request.allow_labels
+        file = open_file(path, tasks, name=name, strict=request.strict, shared=shared, allow_labels=allowed)
         click.echo(clean(f"{path.name}: {file.columns}"), err=True)
         for sentence in file.warnings:
             warn(f"{path.name}: {sentence}")

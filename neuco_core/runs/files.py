@@ -10,15 +10,16 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from neuco_core.errors import NeucoError, UsageError
+from neuco_core.errors import DataError, NeucoError, UsageError
 from neuco_core.plugins.catalog import catalog
 from neuco_core.runs.worker import shared_labels
-from neuco_core.scoring.leaks import columns_used, leaks, oddities
+from neuco_core.scoring.leaks import Leak, columns_used, leaks, oddities
 from neuco_core.specs import Method, Remote, Task
 from neuco_core.tables.embeddings import FORMATS, read_embeddings
 from neuco_core.tables.embeddings_files import SAMPLE, WHOLE, as_file
 from neuco_core.text import counted, join_names
 
+ALLOW = "--allow-labels"
 NAMED = 3  # ids of samples may be 64 letters long
 ONE_BY_ONE = "Name the files one by one, or by a pattern such as 'runs/*.csv'"
 
@@ -47,10 +48,12 @@ def open_file(
     strict: bool = False,
     shared: str = "",
     several: bool = False,
+    allow_labels: bool = False,
 ) -> EmbeddingsFile:
     """Find the dataset that a file is about: the one whose labels it shares ids with.
 
-    With ``several``, a file may hold samples of more than one, as long as each sample belongs to one of them.
+    With ``several``, a file may hold samples of more than one, as long as each sample belongs to one of them. One with
+    a task's labels in a column is refused unless ``allow_labels`` says that they are meant.
     """
     path = as_file(path)
     embeddings = read_embeddings(path, strict=strict)
@@ -59,6 +62,7 @@ def open_file(
     samples: dict[str, set[str]] = {}  # by dataset
     comparable: dict[str, dict[str, None]] = {}  # by dataset: the samples that other methods are scored on
     warnings: dict[str, None] = dict.fromkeys(oddities(embeddings))
+    found: list[Leak] = []  # labels beyond doubt
     for task in tasks:
         with suppress(NeucoError):  # labels that cannot be had: the plan says so
             labels = shared_labels(task, shared)
@@ -66,7 +70,13 @@ def open_file(
             if labelled[task.label]:
                 samples.setdefault(task.dataset, set()).update(labelled[task.label])
                 comparable.setdefault(task.dataset, {}).update(dict.fromkeys(labels.ids))
-                warnings.update(dict.fromkeys(leaks(embeddings, labels)))
+                of_task = list(leaks(embeddings, labels))
+                found += (leak for leak in of_task if leak.same)
+                warnings.update((leak.sentence, None) for leak in of_task)
+    if found and not allow_labels:  # it would rank first, and a warning is soon out of sight
+        columns = join_names([*dict.fromkeys(leak.column for leak in found)])
+        hint = f"Leave {columns} out of the file; if it is meant, add {ALLOW}, in Python allow_labels=True"
+        raise DataError(found[0].sentence, where=path, hint=hint)
     overlap = any(first & second for first, second in itertools.combinations(samples.values(), 2))
     if not several or overlap:
         require_one_dataset(path, tasks, {task: len(names) for task, names in labelled.items()})

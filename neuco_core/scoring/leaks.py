@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -17,9 +17,17 @@ if TYPE_CHECKING:
 NAMES = frozenset(
     ("label", "labels", "target", "targets", "class", "classes", "y", "truth", "ground_truth", "split", "fold")
 )
-ALIKE = 0.999
+ALIKE, SAME = 0.999, 0.9999  # |r| of a column and a label: told, and taken for the label itself
 NAMED = 4  # columns
 LEAST = 20  # samples; of fewer, columns are alike by chance
+
+
+class Leak(NamedTuple):
+    """A column that is probably a label; ``same`` if it is one beyond doubt."""
+
+    column: str
+    sentence: str
+    same: bool = False
 
 
 class LeakWarning(UserWarning):
@@ -45,17 +53,18 @@ def oddities(embeddings: Embeddings) -> Iterator[str]:
         yield f"{embeddings.dim} dimensions; NeuCo-Bench allows at most {MAX_DIM}"
 
 
-def leaks(embeddings: Embeddings, labels: Labels) -> Iterator[str]:
-    """What suggests that a score would be of the labels themselves, one sentence for each column."""
+def leaks(embeddings: Embeddings, labels: Labels) -> Iterator[Leak]:
+    """What suggests that a score would be of the labels themselves, column by column."""
     named = {name.lower() for name in (*labels.columns, *labels.classes, labels.task)} | NAMES
     correlated = _correlated(embeddings, labels)
     for place in range(embeddings.dim):
         name = embeddings.columns[place] if embeddings.columns else str(place)
         r = correlated.get(place)
         if r is not None:
-            yield f"column {name!r} is the label of {labels.task}, or nearly (|r| = {r:.4f}): its score says nothing"
+            what = f"column {name!r} is the label of {labels.task}, or nearly (|r| = {r:.4f})"
+            yield Leak(name, f"{what}: its score says nothing", r >= SAME)
         elif embeddings.columns and name.strip().lower() in named and not name.isdigit():
-            yield f"column {name!r} is taken for a feature, and by its name it may be a label"
+            yield Leak(name, f"column {name!r} is taken for a feature, and by its name it may be a label")
 
 
 def _correlated(embeddings: Embeddings, labels: Labels) -> dict[int, float]:

@@ -234,7 +234,7 @@ def _pair(
         # A full disk is no reason to go on as if the task had not been asked for.
         return Pair(task.label, "failed" if outcome.machine else outcome.status, outcome.reason)
     warnings = [
-        f"{source.name}: {leak}"
+        f"{source.name}: {leak.sentence}"
         for source in (a, b)
         if isinstance(source, FileSource)
         for leak in leaks(source.read(), labels)

@@ -243,9 +243,9 @@ def _evaluate(
                 warnings.warn(f"{source.name}: {change}", stacklevel=3)
                 notes[f"{source.name}: {change}"] = None
             for leak in leaks(embeddings, labels) if isinstance(source, FileSource) else ():
-                if leak not in notes:
-                    warnings.warn(leak, LeakWarning, stacklevel=3)
-                notes[leak] = None
+                if leak.sentence not in notes:
+                    warnings.warn(leak.sentence, LeakWarning, stacklevel=3)
+                notes[leak.sentence] = None
             step = partial(_split_done, tell, task.label, number, len(tasks)) if tell else None
             outcome = score_cell(embeddings, labels, rules, metric=task.metric, threads=threads, progress=step)
             if outcome.score and (gap := missing_samples(embeddings.ids, labels.ids)):

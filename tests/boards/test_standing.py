@@ -127,3 +127,30 @@ def test_wrong_files_and_boards_are_refused(tmp_path: Path, files: Mapping[str, 
     ran = neuco("leaderboard", "show", "neuco-paper-table-4", "--with", files["mine"])
     assert (ran.code, "no score on biomass_mean" in ran.err) == (4, True)
     assert "neuco data pin biomass_mean" in ran.err
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("score", "--suite", "olinda", "--k", 2, "--embeddings"),
+        ("leaderboard", "show", "olinda", "--only", "random", "--with"),
+    ],
+)
+def test_a_file_with_labels_is_refused_unless_they_are_meant(command: tuple[object, ...], tmp_path: Path) -> None:
+    """It would rank first, with a warning that scrolls away. What only resembles a label is warned of."""
+    labels = load_task("olinda_elevation_mean").labels()
+    random = np.random.default_rng(0)
+    truth = labels.values.reshape(len(labels), -1)[:, 0]
+    noise = random.standard_normal(len(truth)) * truth.std()
+    for name, column in (("same", 3 - 2 * truth), ("near", truth + 0.02 * noise), ("few", truth)):
+        table = pd.DataFrame({"id": labels.ids, "a": noise, "height": column})
+        table[: 19 if name == "few" else None].to_csv(tmp_path / f"{name}.csv", index=False)
+    same, near, few = tmp_path / "same.csv", tmp_path / "near.csv", tmp_path / "few.csv"
+    refused = neuco(*command, same)
+    assert (refused.code, "column 'height' is the label of olinda_elevation_mean" in refused.err) == (4, True)
+    assert "Leave height out of the file; if it is meant, add --allow-labels" in refused.err
+    meant = neuco(*command, same, "--allow-labels")
+    assert (meant.code, "column 'height' is the label of" in meant.out + meant.err) == (0, True), meant.err
+    warned = neuco(*command, near)
+    assert (warned.code, "(|r| = 0.9998)" in warned.out + warned.err) == (0, True), warned.err
+    assert "is the label of" not in neuco(*command, few).err

@@ -190,7 +190,10 @@ def test_a_column_of_labels_is_told_before_it_is_scored(
     features = np.random.default_rng(0).standard_normal((len(labels), 2))
     table = pd.DataFrame({"f0": features[:, 0], "f1": features[:, 1], "truth": labels.iloc[:, 0]}, index=labels.index)
     table.to_csv(tmp_path / "mine.csv")
-    done = neuco_here("score", "--embeddings", tmp_path / "mine.csv", "--dataset", "olinda", "--k", 2, "--jobs", 1)
+    score = ("score", "--embeddings", tmp_path / "mine.csv", "--dataset", "olinda", "--k", 2, "--jobs", 1)
+    refused = neuco_here(*score)
+    assert (refused.code, refused.out) == (4, "")
+    done = neuco_here(*score, "--allow-labels")
     first, second, *_ = done.err.splitlines()
     assert first == "mine.csv: 3 columns (f0, f1, truth)"
     assert second.startswith("neuco: warning: mine.csv: column 'truth' is the label of olinda_elevation_mean")
