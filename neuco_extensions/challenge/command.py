@@ -6,7 +6,7 @@ import logging
 import os
 import sys
 from contextlib import closing
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import click
@@ -14,7 +14,7 @@ import click
 from neuco_core.boards.model import plain
 from neuco_core.boards.report import grid
 from neuco_core.cli.leaderboard import print_board
-from neuco_core.cli.output import clean, echo_json, json_option, table
+from neuco_core.cli.output import can_ask, clean, echo_json, json_option, table
 from neuco_core.errors import EXIT_CODES, DataError, UsageError
 from neuco_core.progress import show_progress
 from neuco_extensions.challenge.audit import CHECKS, public_entry
@@ -34,6 +34,7 @@ from neuco_extensions.challenge.setup import add_team, renew_token, write_exampl
 from neuco_extensions.challenge.workers import evaluate_waiting, start_engine
 
 CODES = ", ".join(f"{code} {EXIT_CODES[code]}" for code in (0, 2, 3, 4, 5))
+FAR = timedelta(days=366)  # a deadline that is further ahead is mostly a slip of the pen
 TOKEN = "EVALAI_TOKEN"  # noqa: S105 - the name of a variable
 FOLDER = click.argument("folder", type=click.Path(file_okay=False, path_type=Path), metavar="DIR")
 FILE = click.argument("file", type=click.Path(path_type=Path))
@@ -129,10 +130,17 @@ def _moment(option: str, text: str) -> datetime:
 @FOLDER
 @click.argument("phase")
 @click.option("--end", required=True, metavar="TIME", help="The new deadline, e.g. 2025-03-15T12:00:00Z.")
-def amend(folder: Path, phase: str, end: str) -> None:
+@click.option("--yes", is_flag=True, help="Do not ask about a deadline that is more than a year ahead.")
+def amend(folder: Path, phase: str, end: str, yes: bool) -> None:
     """Extend the deadline of PHASE after the seal: later than now and than the one that was published."""
+    moment = _moment("--end", end)
+    if moment - datetime.now(UTC) > FAR and not yes:
+        question = f"The new deadline is {moment:%F}, and no amendment brings it forward again. Go on?"
+        if not (can_ask() and click.confirm(question, err=True)):
+            hint = "Correct --end, or go on with --yes: no amendment brings a deadline forward again"
+            raise UsageError("the deadline is more than a year ahead", got=f"{moment:%F}", hint=hint)
     with Host(folder) as host:
-        made = host.amend(phase, _moment("--end", end))
+        made = host.amend(phase, moment)
         path = host.challenge.published / AMENDMENTS
     click.echo(f"phase {phase} ends at {made.end:%F %T%z} instead of {made.old_end:%F %T%z}; receipt {made.chain}")
     click.echo(f"{path}: publish this file now")

@@ -329,6 +329,16 @@ def test_a_deadline_is_never_earlier_than_now_or_than_the_published_one(folder: 
         assert neuco_here("challenge", "amend", folder, "dev", "--end", end).code == 2
 
 
+def test_a_deadline_far_ahead_is_asked_about_again(folder: Path) -> None:
+    """No amendment brings it forward again: a slip of the pen would keep the challenge open for good."""
+    amend = ("challenge", "amend", folder, "dev", "--end", "2206-02-08")
+    refused = neuco_here(*amend)
+    assert (refused.code, "more than a year ahead; got 2206-02-08" in refused.err) == (2, True)
+    assert "or go on with --yes" in refused.err
+    assert not (folder / "public/amendments.json").exists()
+    assert "phase dev ends at 2206-02-08" in neuco_here(*amend, "--yes").out
+
+
 def test_an_amendment_that_was_entered_and_not_published_is_published_by_the_next(folder: Path) -> None:
     path = folder / "public/amendments.json"
     with Host(folder) as host:
