@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -37,7 +38,7 @@ from neuco_core.fetch.links import without_labels
 from neuco_core.figures import write_figure
 from neuco_core.plugins.catalog import catalog, list_tasks
 from neuco_core.runs.files import ALLOW, find_files
-from neuco_core.specs import Suite
+from neuco_core.specs import Method, Suite
 from neuco_core.text import common_prefix, counted
 
 FIGURES = ("differences", "profiles", "scatter")
@@ -88,6 +89,13 @@ def build(suites: Sequence[str], drop: Sequence[str]) -> None:
     A board that would lose a ranked method stays as it is, and the exit code is 4, unless --drop names that method.
     """
     computed, problems = _computed(suites)
+    known = set(catalog().all(Method))
+    for suite, _ in computed:
+        with suppress(DataError):
+            known |= {row.method for row in stored_board(registry_dir(), suite.id).rows}
+    for name in drop:
+        if name not in known:
+            raise UnknownIdError("method", name, known, "See `neuco methods`")
     for suite, board in computed:
         if lost := lost_methods(registry_dir(), board, drop):
             click.echo(clean(f"{suite.id}: not written, {would_lose(lost)}"), err=True)

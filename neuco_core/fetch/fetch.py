@@ -18,7 +18,7 @@ from typing import Literal
 from urllib.parse import unquote, urlsplit
 
 from neuco_core.env import layers, registry_dir, user_registry
-from neuco_core.errors import ChecksumError, DataError, FetchError, NeucoError, OfflineError, UnpinnedError
+from neuco_core.errors import ChecksumError, DataError, FetchError, NeucoError, OfflineError, UnpinnedError, UsageError
 from neuco_core.fetch import cache
 from neuco_core.fetch.transfer import Settings, download, shown
 from neuco_core.fields import SHA256
@@ -218,7 +218,11 @@ def shipped_pins() -> Path:
 def user_pins() -> Path:
     """The user's own pins."""
     chosen = os.environ.get("NEUCO_PINS")
-    return Path(chosen).expanduser().absolute() if chosen else cache.config_dir() / "pins.json"
+    path = Path(chosen).expanduser().absolute() if chosen else cache.config_dir() / "pins.json"
+    if chosen and path.is_dir():
+        hint = f"Set it to {path / 'pins.json'}, or unset it"
+        raise UsageError("NEUCO_PINS is set to a folder", where=path, expected="a file", hint=hint)
+    return path
 
 
 def pins_file() -> Path:

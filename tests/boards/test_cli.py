@@ -166,6 +166,8 @@ def test_no_board_is_replaced_by_one_that_lacks_a_method_unless_that_is_said(reg
         assert "Score again with `neuco score --all --suite trial`, or name" in done.err
         assert ("--drop METHOD" in done.err, "commit" in done.err) == (True, False)
     assert neuco_here("leaderboard", "build", "--drop", "random").code == 4
+    unknown = neuco_here("leaderboard", "build", "--drop", "randon,pca")
+    assert (unknown.code, "no method 'randon'. Did you mean 'random'?" in unknown.err) == (3, True), unknown.err
     assert "pca, at rank 1 before, is no longer ranked" in run("build", "--drop", "random,pca").output
     run("check")
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from neuco_core import load_task
-from neuco_core.errors import ChecksumError, DataError, FetchError, UnpinnedError
+from neuco_core.errors import ChecksumError, DataError, FetchError, UnpinnedError, UsageError
 from neuco_core.fetch import fetch as pins
 from neuco_core.fetch.fetch import cached, fetch
 from neuco_core.specs import Remote, Task
@@ -175,3 +175,23 @@ def test_a_damaged_pins_file_is_never_ignored(tmp_path: Path, content: str) -> N
     (tmp_path / "pins.json").write_text(content)
     with pytest.raises(DataError, match=r"pins\.json"):
         pins.find_pin(Remote(URL))
+
+
+def test_a_folder_as_the_file_of_pins_is_one_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NEUCO_PINS", str(tmp_path))
+    with pytest.raises(UsageError, match=r"NEUCO_PINS is set to a folder; expected a file.*pins\.json, or unset it"):
+        pins.user_pins()
+
+
+@pytest.mark.parametrize(
+    ("content", "field"),
+    [
+        ('{"pins": {}, "schema": 1, "version": 2}', "`version`"),
+        ('{"pins": {"https://a.example/x": {"sha256": "%s", "size": 1, "sha512": ""}}, "schema": 1}', "`sha512`"),
+    ],
+)
+def test_unknown_fields_of_pins_are_refused(content: str, field: str, tmp_path: Path) -> None:
+    """Those of a newer neuco may say what counts; passed over, they would be lost at the next pin."""
+    (tmp_path / "pins.json").write_text(content.replace("%s", "0" * 64))
+    with pytest.raises(DataError, match=f"not a file of pins: Object contains unknown field {field}"):
+        pins.read_pins(tmp_path / "pins.json")
