@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import tomllib
+import zipfile
 from pathlib import Path
 
+from ci.git import git
 from neuco_core.errors import DataError
+from neuco_core.text import join_names
 
+SHIPPED = "neuco_core/_registry/"
 LARGEST = 5_000_000  # bytes of the wheel: records ship with it while they fit, embeddings do not
 
 
@@ -24,9 +29,28 @@ def the_wheel(dist: Path) -> Path:
     return wheels[0]
 
 
+def not_committed(wheel: Path, repo: Path) -> list[str]:
+    """Files of the registry in the wheel that are not as git has them, such as records of whoever built it."""
+    entries = (entry.split("\t") for entry in git(repo, "ls-tree", "-r", "-z", "HEAD", "registry").split("\0")[:-1])
+    committed = {path: facts.split()[2] for facts, path in entries}
+    odd = []
+    with zipfile.ZipFile(wheel) as archive:
+        for name in archive.namelist():
+            path = f"registry/{name.removeprefix(SHIPPED)}"
+            if name.startswith(SHIPPED) and blob_id(archive.read(name)) != committed.get(path):
+                odd.append(path)
+    return odd
+
+
+def blob_id(content: bytes) -> str:
+    """How git names a file's content."""
+    return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
+
+
 def check(dist: Path, repo: Path, tag: str) -> str:
     """Check all that a release needs, and return its section of the changelog."""
-    version, built = tag.removeprefix("v"), the_wheel(dist).name.split("-")[1]
+    wheel = the_wheel(dist)
+    version, built = tag.removeprefix("v"), wheel.name.split("-")[1]
     date, notes = section((repo / "CHANGELOG.md").read_text(encoding="utf-8"), version)
     cited = (repo / "CITATION.cff").read_text(encoding="utf-8")
     wrong = []
@@ -45,6 +69,8 @@ def check(dist: Path, repo: Path, tag: str) -> str:
     for name in (".github/CODEOWNERS", "mkdocs.yml"):
         if re.search(r"\bPLACEHOLDER\b", (repo / name).read_text(encoding="utf-8")):
             wrong.append(f"{name} still has a PLACEHOLDER")
+    if odd := not_committed(wheel, repo):
+        wrong.append(f"the wheel has files that git does not have so: {join_names(odd)}; build it in a fresh clone")
     if wrong:
         raise DataError(
             f"{tag} cannot be released: {'; '.join(wrong)}", where=repo, hint="See docs/maintain/maintaining.md"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -10,15 +11,17 @@ from ci import release
 from ci.release import check, section, the_wheel
 from neuco_core.errors import DataError
 from tests.ci.going_live import DATE, TAG, fill_in
-from tests.ci.helpers import ROOT, ci
+from tests.ci.helpers import ROOT, ci, git
 
 NEEDED = ("pyproject.toml", "CHANGELOG.md", "CITATION.cff", ".github/CODEOWNERS", "mkdocs.yml")
 
 
-def make(folder: Path, version: str = "0.1.0") -> Path:
+def make(folder: Path, version: str = "0.1.0", **records: str) -> Path:
     folder.mkdir(exist_ok=True)
-    for name in (f"neuco-{version}-py3-none-any.whl", f"neuco-{version}.tar.gz"):
-        (folder / name).write_bytes(b"")
+    with zipfile.ZipFile(folder / f"neuco-{version}-py3-none-any.whl", "w") as wheel:
+        for method, text in {"known": "{}\n", **records}.items():
+            wheel.writestr(f"neuco_core/_registry/records/{method}.jsonl", text)
+    (folder / f"neuco-{version}.tar.gz").write_bytes(b"")
     return folder
 
 
@@ -29,7 +32,20 @@ def repo(tmp_path: Path) -> Path:
     for name in NEEDED:
         (target / name).parent.mkdir(parents=True, exist_ok=True)
         (target / name).write_bytes((ROOT / name).read_bytes())
+    (target / "registry" / "records").mkdir(parents=True)
+    (target / "registry" / "records" / "known.jsonl").write_text("{}\n")
+    git(target, "init", "--quiet")
+    git(target, "add", "--all")
+    git(target, "commit", "--quiet", "-m", "Start")
     return target
+
+
+def test_a_wheel_with_records_of_ones_own_is_refused(repo: Path, tmp_path: Path) -> None:
+    fill_in(repo)
+    check(make(tmp_path / "dist"), repo, TAG)
+    odd = r"files that git does not have so: registry/records/known\.jsonl, registry/records/mine\.jsonl; build it in a"
+    with pytest.raises(DataError, match=odd):
+        check(make(tmp_path / "dist", known="{1}\n", mine="{}\n"), repo, TAG)
 
 
 def test_as_long_as_nobody_hosts_it_all_that_is_missing_is_named(repo: Path, tmp_path: Path) -> None:
