@@ -22,12 +22,23 @@ from tests.fetch.helpers import own_settings
 from tests.terminal import neuco_in_terminal, unstyled
 
 BETWEEN = re.compile(r"(\d+\.\d) %")
+PRINTED = Path(__file__).parents[2] / "benchmarks/printed"
 
 
 @pytest.fixture(scope="module")
 def text(root: Path) -> str:
     pages = ("howto/leaderboard", "ref/boards", "why/ranking", "why/certainty")
     return "\n".join((root / f"docs/{page}.md").read_text(encoding="utf-8") for page in pages)
+
+
+def table_of(text: str, name: str, header: str) -> list[str]:
+    """The rows that a benchmark printed; those that the page shows are among them."""
+    _, printed = (PRINTED / name).read_text(encoding="utf-8").split(header)
+    rows = printed.splitlines()[2:]
+    shown = text.split(header)[1].split("\n\n", maxsplit=1)[0].splitlines()[2:]
+    assert len(shown) > 3
+    assert [row for row in shown if row not in rows] == []
+    return rows
 
 
 def says(text: str, words: str) -> bool:
@@ -114,7 +125,7 @@ def test_methods_that_depend_on_the_machine_are_named(text: str) -> None:
 
 def test_the_table_of_intervals_is_one_that_the_benchmark_prints_and_shows_what_is_said(text: str) -> None:
     header = f"| samples | labels | {' | '.join(intervals.COLUMNS)} |"
-    rows = text.split(header)[1].split("\n\n", maxsplit=1)[0].splitlines()[2:]
+    rows = table_of(text, "intervals.txt", header)
     table = {tuple(row.split(" | ")[:2]): [float(share) for share in BETWEEN.findall(row)] for row in rows}
     scenes = [f"| 400 in {count} scenes{how}" for how in ("", ", split by scene") for count in (40, 16)]
     plain_rows = [(f"| {count}", kind) for count in (100, 400) for kind in intervals.KINDS]
@@ -123,17 +134,23 @@ def test_the_table_of_intervals_is_one_that_the_benchmark_prints_and_shows_what_
     held = [table[row][column] for row in plain_rows if row[1].startswith("F1")]
     plain = [table[row][column + 1] for row in plain_rows if row[1] == "F1, 1/3"]
     differences = [table[row][intervals.COLUMNS.index("difference")] for row in plain_rows if row[1] == "F1, 1/3"]
+    q = intervals.COLUMNS.index("Q")
+    cut = [values for (name, _), values in table.items() if name.endswith("scenes")]
+    scores, qs = sorted(values[column] for values in cut), sorted(values[q] for values in cut)
+    assert says(text, f"intervals of a score hold {scores[0]:.1f} to {scores[-1]:.1f} %, ")
+    assert says(text, f"those of Q {qs[0]:.1f} to {qs[-1]:.1f} %.")
     assert min(held) >= 93.5, "intervals of F1 cover"
     assert max(plain) < 91, "and would not without the factor"
     assert min(differences) >= 95
 
 
 def test_the_level_of_groups_holds_by_the_table_of_the_benchmark(text: str) -> None:
-    lines = text.split("| world | level: scores |")[1].split("\n\n", maxsplit=1)[0].splitlines()[2:]
+    lines = table_of(text, "pairs.txt", "| world | level: scores | Q | power: scores | Q |")
     table = {name.strip(): values for _, name, *values, _ in (line.split("|") for line in lines)}
     assert [*table] == [world.name for world in rank_intervals.worlds_of_equals()]
     shares = {name: [float(value.split()[0]) for value in values if value.strip()] for name, values in table.items()}
     assert [name for name, (level, *_) in shares.items() if level > 5] == ["drawn, R², scenes, random splits"]
+    assert says(text, f"The level holds in {len(shares) - 1} of {len(shares)} worlds")
     powers = [values[2:] for name, values in shares.items() if len(values) == 4 and name != "drawn, F1, 1/10"]
     assert all(power > power_by_q for power, power_by_q in powers)
 
@@ -148,7 +165,7 @@ def test_equal_methods_stay_together_and_others_come_apart_on_a_small_scale() ->
 
 
 def test_the_table_of_ranks_is_one_that_the_benchmark_prints_and_shows_what_is_said(text: str) -> None:
-    lines = text.split("| world | held |")[1].split("\n\n", maxsplit=1)[0].splitlines()[2:]
+    lines = table_of(text, "rank_intervals.txt", "| world | held | worst | ranks | plain: held | worst | ranks |")
     cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
     table = {name: [float(value.split()[0]) for value in values] for name, *values in cells}
     names = [world.name for world in rank_intervals.worlds(None)]
