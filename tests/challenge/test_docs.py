@@ -51,7 +51,6 @@ def test_every_command_prints_what_the_pages_show(tmp_path: Path, monkeypatch: p
     shutil.copytree(tmp_path / "first/public", tmp_path / "public")
     averaged = read_embeddings(tmp_path / "averaging.npz")
     write_embeddings(make_embeddings(averaged.ids, averaged.values[:, :256]), tmp_path / "mine.npz")
-    write_embeddings(make_embeddings(averaged.ids[1:], averaged.values[1:]), tmp_path / "short.npz")
     monkeypatch.chdir(tmp_path)
     failures = console.play(page("howto/challenge/teams.md"), tmp_path, settings, {})
     assert not failures, "\n\n".join(failures)

@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import TypeVar
 
 from neuco_core import hookspecs
+from neuco_core.boards.model import Board
 from neuco_core.boards.report import grid, to_markdown
 from neuco_core.boards.store import stored_board
 from neuco_core.contract.builtin import CHECKS
 from neuco_core.plugins.catalog import list_datasets, list_methods, list_suites, list_tasks
-from neuco_core.specs import Dataset, Method, Spec, Suite, Task
+from neuco_core.specs import Check, Dataset, Method, Spec, Suite, Task
 
 S = TypeVar("S", bound=Spec)
 ROOT = Path(__file__).parents[2]
@@ -23,29 +24,22 @@ HEAD = "<!-- Written by `python -m tests.content.tables docs`; do not edit. -->\
 TASKS = """\
 # Datasets, tasks and suites
 
-What ships with neuco. Each id links to its card, which tells the source, the caveats and the citation.
-
-## Datasets
+Each id links to its card with the source, the caveats, the licence and the citation. *Baseline* is the mean score that
+the named method is expected to reach. Those under `neuco-2025+k=50,lr=0.0001` are the paper's scores, with a tolerance
+of neuco's own, 0.1 + 0.25·|R²|.
 
 {datasets}
 
-## Tasks
-
-*Baseline* is the mean score that the named method is expected to reach, with its tolerance and protocol.
-Scores of `neuco-2025+k=50,lr=0.0001` are the paper's; their tolerance is neuco's own, 0.1 + 0.25·|R²|.
-
-{tasks}
-
 ## Suites
 
-A suite is a frozen list of task versions that are ranked together, under one protocol.
+A suite is a frozen list of task versions that are ranked together, under one protocol; `neuco show SUITE` lists them.
 
 {suites}
 """
 METHODS = """\
 # Methods
 
-What ships with neuco. Each id links to its card. *Needs* are packages beyond a plain installation.
+Each id links to its card. *Needs* are packages beyond a plain installation.
 
 {methods}
 """
@@ -60,8 +54,8 @@ tests install and use every example.
 CONTRACT = """\
 # Checks
 
-`neuco check`, a plugin's `test.py` and continuous integration run these. An essential check that is skipped ends
-`neuco check` with exit code 8. One that fails says why it is there and what to do.
+`neuco check`, a plugin's `test.py` and continuous integration run these; one that fails says what to do. Checks with
+`*` are made of tasks, methods and datasets (`task-files`, `method-files`, `dataset-files`).
 
 {checks}
 """
@@ -69,23 +63,20 @@ CONTRACT = """\
 SCORES = """\
 # Scores of the shipped methods
 
-The boards of the embedded suites: ranks, mean Q, and the mean score on each task. `neuco leaderboard show SUITE` shows
-the same with intervals. A † marks a negative mean score, which Q does not compare. `mini` is synthetic: it is for
-trying things out, not for claims about the world. The settings of MOSAIKS, the autoencoder and PCA were chosen with the
-labels of `olinda` and `digits` in sight, so their scores there are a little too kind
-([how](../../neuco_methods/mosaiks/README.md)); none was chosen on `mini`.
+Ranks, mean Q and the mean score on each task; `neuco leaderboard show SUITE` shows more. A † marks a negative mean
+score, which Q does not compare. `mini` is synthetic: it is for trying things out, not for claims about the world. The
+settings of MOSAIKS, the autoencoder and PCA were chosen with the labels of `olinda` and `digits` in sight, so their
+scores there are a little too high ([how](../../neuco_methods/mosaiks/README.md)); none was chosen on `mini`.
 
 """
 
 
 def task_page() -> str:
-    """Datasets, tasks and suites, each with a link to its card."""
-    datasets = [_dataset_row(item) for item in in_tree(list_datasets())]
-    tasks = [_task_row(item) for item in in_tree(list_tasks())]
+    """Datasets with their tasks, and suites."""
+    datasets = [_dataset_part(item) for item in in_tree(list_datasets())]
     suites = [_suite_row(item) for item in list_suites() if not item.living]
     return HEAD + TASKS.format(
-        datasets=markdown(("dataset", "what", "bands", "seasons", "data", "licence"), datasets),
-        tasks=markdown(("task", "what", "kind", "metric", "unit", "labels", "baseline", "licence"), tasks),
+        datasets="\n\n".join(datasets),
         suites=markdown(("suite", "what", "protocol", "tasks"), suites),
     )
 
@@ -93,14 +84,13 @@ def task_page() -> str:
 def method_page() -> str:
     """Methods, each with a link to its card."""
     rows = [_method_row(item) for item in in_tree(list_methods())]
-    return HEAD + METHODS.format(methods=markdown(("method", "what", "numbers", "kind", "needs", "licence"), rows))
+    return HEAD + METHODS.format(methods=markdown(("method", "what", "numbers", "kind", "needs"), rows))
 
 
 def score_page() -> str:
     """The boards of the embedded suites, as they are committed."""
     boards = [stored_board(ROOT / "registry", suite) for suite in ("mini", "olinda", "olinda-blocks")]
-    tables = [f"## {board.suite.title}\n\n{to_markdown(replace(grid(board, 'score'), notes=()))}" for board in boards]
-    return HEAD + SCORES + "\n".join(tables)
+    return HEAD + SCORES + "\n".join(f"## {board.suite.title}\n\n{_scores(board)}" for board in boards)
 
 
 def hook_page() -> str:
@@ -115,8 +105,14 @@ def hook_page() -> str:
 
 
 def check_page() -> str:
-    """The contract: what each check asks for."""
-    rows = [[f"`{item.id}`", item.asks] for item in CHECKS]
+    """The contract: what each check asks for, and in one row what it asks of every noun."""
+    asked: dict[tuple[str, str], list[Check]] = {}
+    for item in CHECKS:
+        asked.setdefault((item.id.partition("-")[2], item.asks.replace(f"the {item.noun} ", "it ")), []).append(item)
+    rows = [
+        [f"`{items[0].id}`", items[0].asks] if len(items) == 1 else [f"`*-{name}`", asks]
+        for (name, asks), items in asked.items()
+    ]
     return HEAD + CONTRACT.format(checks=markdown(("check", "asks for"), rows))
 
 
@@ -148,31 +144,46 @@ def card(spec: Spec) -> str:
     return f"[`{spec.id}`](../../{package}/{plugin}/README.md)"
 
 
-def _dataset_row(item: Dataset) -> list[str]:
-    kind = "synthetic" if item.synthetic else "real"
-    return [card(item), item.description, str(len(item.bands)), ", ".join(item.seasons), kind, item.license]
+def _dataset_part(dataset: Dataset) -> str:
+    """A heading, a sentence and the table of the dataset's tasks."""
+    tasks = [task for task in in_tree(list_tasks()) if task.dataset == dataset.id]
+    protocols = sorted({f"`{task.baseline.protocol}`" for task in tasks if task.baseline})
+    labels = sorted({_labels(task) for task in tasks})
+    counts = f"{_count(dataset.bands, 'band')}, {_count(dataset.seasons, 'season')}"
+    facts = f"{dataset.description}. {counts}; labels {' or '.join(labels)}; baselines under {' or '.join(protocols)}."
+    table = markdown(("task", "what", "metric", "unit", "baseline"), map(_task_row, tasks))
+    return f"## {card(dataset)}\n\n{facts}\n\n{table}"
+
+
+def _count(names: Sequence[str], noun: str) -> str:
+    return f"{len(names)} {noun}" + "s" * (len(names) != 1)
+
+
+def _labels(item: Task) -> str:
+    """Where the labels are: in the package, or at an address with or without a checksum."""
+    return "embedded" if item.source.url.startswith("pkg://") else ("unpinned", "pinned")[item.source.pinned]
 
 
 def _task_row(item: Task) -> list[str]:
-    baseline = "–"
-    if item.baseline is not None:
-        expected = item.baseline
-        baseline = f"{expected.score:.3f} ± {expected.tolerance:.3f} ({expected.method}, `{expected.protocol}`)"
-    state = "embedded" if item.source.url.startswith("pkg://") else ("unpinned", "pinned")[item.source.pinned]
-    title = f"**control**: {item.title}" if item.control else item.title
-    return [card(item), title, item.kind, item.metric, item.unit or "–", state, baseline, item.license]
+    baseline = f"{item.baseline.method} {item.baseline.score:.3f}" if item.baseline else "–"
+    what = item.title.rpartition(": ")[2]  # without the name of the dataset
+    return [card(item), f"**control**: {what}" if item.control else what, item.metric, item.unit or "–", baseline]
 
 
 def _suite_row(suite: Suite) -> list[str]:
-    tasks = ", ".join(f"`{task}`" for task in suite.tasks)
-    return [f"`{suite.id}` v{suite.version}", suite.title, f"`{suite.protocol}`", tasks]
+    return [f"`{suite.id}` v{suite.version}", suite.title, f"`{suite.protocol}`", str(len(suite.tasks))]
 
 
 def _method_row(item: Method) -> list[str]:
     kind = ("files" if item.files else "encoder") + (", baseline" if item.baseline else "")
     kind += ", depends on the machine" if item.machine_spread else ""
     needs = ", ".join(f"`{name}`" for name in item.requires) or "–"
-    return [card(item), item.description or item.title, str(item.dim or "varies"), kind, needs, item.license or "–"]
+    return [card(item), item.title, str(item.dim or "varies"), kind, needs]
+
+
+def _scores(board: Board) -> str:
+    columns = ("weighted_rank", "mean_q", *(task.id for task in board.tasks))
+    return to_markdown(replace(grid(board, "score", only=columns), notes=()))
 
 
 def main() -> None:
