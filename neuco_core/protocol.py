@@ -23,8 +23,21 @@ Name = Annotated[str, Meta(pattern=r"\A[a-z0-9][a-z0-9_-]*(\+[^\s\ud800-\udfff]+
 class Protocol(Checked):
     """The rules of scoring. A variant made by ``with_`` says so in its name: ``neuco-2025+k=50,lr=0.0001``.
 
-    ``flat`` says what a test part without variance, or with one class only, is worth: what the metric gives for
-    it (``as-metric``; for R² that is 0), or nothing (``leave-out``: the split has no score).
+    Attributes:
+        probe: The model that is trained.
+        splitter: How samples are divided: ``shuffle``, ``group`` or ``fixed``.
+        k: The number of splits.
+        test_size: The share of the test part.
+        seed: Of splits, initial weights and batches.
+        epochs: Of training, as are ``batch_size``, ``lr`` and ``weight_decay``; probes in closed form ignore them.
+        select: Which epoch counts: ``best-on-test`` or ``last``.
+        scale_on: Which samples scaling is learned from: ``all``, or those of the training part (``train``).
+        flat: What a test part without variance, or with one class only, is worth: what the metric gives for it
+            (``as-metric``; for R² that is 0), or nothing (``leave-out``: the split has no score).
+        standardize: Whether embeddings are scaled.
+        normalize_labels: Whether labels of a regression are scaled to [0, 1].
+        embedding_dim: Shorter embeddings are padded with zeros to this size.
+        params: Parameters of the probe.
     """
 
     name: Name

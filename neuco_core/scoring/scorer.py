@@ -46,10 +46,20 @@ FEWEST = 10  # labels to learn from, where only a share of them is used
 class Score(Brief):
     """The outcome of one task under one protocol. NaN marks what is not defined; in JSON it is null.
 
-    ``metrics`` holds further metrics per split at the chosen epoch; ``curves`` one row per split and a column per
-    epoch; ``splits`` counts splits that are out of the ordinary; ``settings`` has what the probe's own search chose,
-    one value per split (NaN where it chose nothing); ``models`` is filled on demand, one per split; ``train`` and
-    ``test`` of ``samples`` are means over the splits: groups differ in size.
+    Attributes:
+        per_split: The scores of the splits.
+        mean: Their mean, without splits that have no score.
+        std: Their spread (population).
+        q: 100 · 0.02 · mean / (std + 0.02); a metric for which less is better enters with a minus.
+        metrics: Further metrics per split at the chosen epoch: R², MSE, MAE; or F1, accuracy, precision, recall,
+            ROC-AUC; or average precision and F1.
+        curves: Loss and metric, one row per split and a column per epoch.
+        confusion: Counts over all splits.
+        samples: How many labels and embeddings met and were dropped; ``train`` and ``test`` are means over the splits,
+            because groups differ in size.
+        splits: How many splits are out of the ordinary, and why.
+        settings: What the probe's own search chose, one value per split (NaN where it chose nothing).
+        models: Filled on demand, one per split.
     """
 
     task: str

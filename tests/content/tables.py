@@ -5,20 +5,15 @@ from __future__ import annotations
 import argparse
 import inspect
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
 from neuco_core import hookspecs
-from neuco_core.boards.model import Board
-from neuco_core.boards.report import grid, to_markdown
-from neuco_core.boards.store import stored_board
 from neuco_core.contract.builtin import CHECKS
 from neuco_core.plugins.catalog import list_datasets, list_methods, list_suites, list_tasks
 from neuco_core.specs import Check, Dataset, Method, Spec, Suite, Task
 
 S = TypeVar("S", bound=Spec)
-ROOT = Path(__file__).parents[2]
 
 HEAD = "<!-- Written by `python -m tests.content.tables docs`; do not edit. -->\n"
 TASKS = """\
@@ -39,7 +34,9 @@ A suite is a frozen list of task versions that are ranked together, under one pr
 METHODS = """\
 # Methods
 
-Each id links to its card. *Needs* are packages beyond a plain installation.
+Each id links to its card; `neuco leaderboard show olinda` shows how they score. *Needs* are packages beyond a plain
+installation. The settings of MOSAIKS, the autoencoder and PCA were chosen with the labels of `olinda` and `digits` in
+sight, so their scores there are a little too high; none was chosen on the synthetic `mini`.
 
 {methods}
 """
@@ -60,16 +57,6 @@ CONTRACT = """\
 {checks}
 """
 
-SCORES = """\
-# Scores of the shipped methods
-
-Ranks, mean Q and the mean score on each task; `neuco leaderboard show SUITE` shows more. A † marks a negative mean
-score, which Q does not compare. `mini` is synthetic: it is for trying things out, not for claims about the world. The
-settings of MOSAIKS, the autoencoder and PCA were chosen with the labels of `olinda` and `digits` in sight, so their
-scores there are a little too high ([how](../../neuco_methods/mosaiks/README.md)); none was chosen on `mini`.
-
-"""
-
 
 def task_page() -> str:
     """Datasets with their tasks, and suites."""
@@ -85,12 +72,6 @@ def method_page() -> str:
     """Methods, each with a link to its card."""
     rows = [_method_row(item) for item in in_tree(list_methods())]
     return HEAD + METHODS.format(methods=markdown(("method", "what", "numbers", "kind", "needs"), rows))
-
-
-def score_page() -> str:
-    """The boards of the embedded suites, as they are committed."""
-    boards = [stored_board(ROOT / "registry", suite) for suite in ("mini", "olinda", "olinda-blocks")]
-    return HEAD + SCORES + "\n".join(f"## {board.suite.title}\n\n{_scores(board)}" for board in boards)
 
 
 def hook_page() -> str:
@@ -119,7 +100,6 @@ def check_page() -> str:
 PAGES = {
     "ref/tasks.md": task_page,
     "ref/methods.md": method_page,
-    "ref/scores.md": score_page,
     "ref/hooks.md": hook_page,
     "ref/checks.md": check_page,
 }
@@ -179,11 +159,6 @@ def _method_row(item: Method) -> list[str]:
     kind += ", depends on the machine" if item.machine_spread else ""
     needs = ", ".join(f"`{name}`" for name in item.requires) or "–"
     return [card(item), item.title, str(item.dim or "varies"), kind, needs]
-
-
-def _scores(board: Board) -> str:
-    columns = ("weighted_rank", "mean_q", *(task.id for task in board.tasks))
-    return to_markdown(replace(grid(board, "score", only=columns), notes=()))
 
 
 def main() -> None:

@@ -98,7 +98,7 @@ def test_a_reader_with_a_file_can_search(reader: Any) -> None:
     page.keyboard.type("mirrors")
     page.locator(".md-search-result__item a[href*='data.html']").first.wait_for()
     page.set_viewport_size({"width": 390, "height": 844})
-    for name in ("ref/tasks.html", "ref/scores.html", "ref/cli.html", "ref/api.html", "tasks/olinda.html"):
+    for name in ("ref/tasks.html", "ref/methods.html", "ref/cli.html", "ref/api.html", "tasks/olinda.html"):
         reader.open(name)
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), f"{name} is too wide for a phone"
 
