@@ -61,7 +61,10 @@ def neuco_methods() -> Iterable[specs.Method]:  # type: ignore[empty-body]
 
 
 def neuco_metrics() -> Iterable[specs.Metric]:  # type: ignore[empty-body]
-    """Yield metrics that a task may name.
+    """Yield metrics that a task may name (``metric="soil_bias"``).
+
+    ``function(truth, prediction)`` gets, for a regression, both in the labels' unit; for a classification, class
+    numbers and probabilities (n, classes); for multilabel, 0 and 1 and predictions, both (n, labels).
 
     @hookimpl
     def neuco_metrics():
@@ -70,21 +73,29 @@ def neuco_metrics() -> Iterable[specs.Metric]:  # type: ignore[empty-body]
 
 
 def neuco_probes() -> Iterable[specs.Probe]:  # type: ignore[empty-body]
-    """Yield probes that a protocol may name.
+    """Yield probes that a protocol may name: ``ridge+probe=soil_knn,neighbors=3`` has the rules of ``ridge`` otherwise.
+
+    A probe has ``fit(split) -> Fit``, see ``neuco_core.scoring.probes``; ``EstimatorProbe`` wraps scikit-learn's
+    estimators. Start from ``neuco-strict`` for a probe that is trained in epochs and wants standardised inputs.
+    ``kinds`` may add ``multilabel``.
 
     @hookimpl
     def neuco_probes():
         def knn(protocol):
-            from sklearn.neighbors import KNeighborsRegressor
-            from neuco_core.scoring.probes import EstimatorProbe
-            return EstimatorProbe(regressor=KNeighborsRegressor)
+            from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
+            from neuco_core.scoring.probes import EstimatorProbe, parameters
+            n = parameters(protocol, neighbors=5)["neighbors"]
+            return EstimatorProbe(lambda: KNeighborsRegressor(n), lambda: KNeighborsClassifier(n))
 
-        yield Probe(id="soil_knn", factory=knn, kinds=("regression",))
+        yield Probe(id="soil_knn", factory=knn)
     """
 
 
 def neuco_splitters() -> Iterable[specs.Splitter]:  # type: ignore[empty-body]
-    """Yield ways to split samples into training and test sets.
+    """Yield ways to split samples into training and test sets: ``ridge+splitter=soil_halves``, or of one task.
+
+    ``function(n, protocol, groups)`` returns the (training, test) indices of every split; ``groups`` has one value per
+    sample if the task has a ``group_column``.
 
     @hookimpl
     def neuco_splitters():

@@ -45,7 +45,7 @@ HOOKS = """\
 # Hooks
 
 A plugin implements hooks with `@hookimpl`; each yields frozen specs ([how to write a plugin](../howto/package.md)). The
-tests install and use every example.
+group of entry points of `neuco_tasks()` is `neuco.tasks`, and so on.
 """
 
 CONTRACT = """\
@@ -75,13 +75,13 @@ def method_page() -> str:
 
 
 def hook_page() -> str:
-    """Every hook with its group of entry points and the example of its docstring."""
+    """Every hook with the text and the example of its docstring."""
     parts = [HEAD + HOOKS]
     for name, hook in vars(hookspecs).items():
         if name.startswith("neuco_"):
-            sentence, example = (inspect.getdoc(hook) or "").split("\n\n", 1)
-            group = f"Entry-point group: `neuco.{name.removeprefix('neuco_')}`."
-            parts.append(f"## `{name}()`\n\n{sentence}\n{group}\n\n```python\n{example}\n```\n")
+            text = inspect.getdoc(hook) or ""
+            start = text.index("@hookimpl")
+            parts.append(f"## `{name}()`\n\n{text[:start].rstrip()}\n\n```python\n{text[start:]}\n```\n")
     return "\n".join(parts)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import numpy as np
@@ -30,14 +29,58 @@ def neuco_probes():
     yield Probe(id="wrong", factory=lambda protocol: Wrong())
 """
 
+KNN = """\
+from neuco_core import Probe, hookimpl
+
+
+def make(protocol):
+    from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
+
+    from neuco_core.scoring.probes import EstimatorProbe, parameters
+
+    n = parameters(protocol, neighbors=5)["neighbors"]
+    return EstimatorProbe(lambda: KNeighborsRegressor(n), lambda: KNeighborsClassifier(n))
+
+
+@hookimpl
+def neuco_probes():
+    yield Probe(id="knn", title="nearest neighbours", factory=make)
+"""
+
+WITHIN = """\
+from neuco_core import Metric, hookimpl
+
+
+def within(truth, prediction):
+    return float((abs(prediction - truth) < truth.std() / 2).mean())
+
+
+@hookimpl
+def neuco_metrics():
+    yield Metric(id="within", function=within, kinds=("regression",), lower=0.0, upper=1.0)
+"""
+
+HALVES = """\
+from neuco_core import Splitter, hookimpl
+
+
+def halves(n, protocol, groups):
+    import numpy as np
+
+    order = np.random.RandomState(protocol.seed).permutation(n)
+    return [(order[: n // 2], order[n // 2 :]), (order[n // 2 :], order[: n // 2])]
+
+
+@hookimpl
+def neuco_splitters():
+    yield Splitter(id="halves", function=halves)
+"""
+
 
 @pytest.fixture
-def installed(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The plugins of docs/howto/add-probe.md as installed packages."""
-    blocks = re.findall(
-        r"```python\n# (neuco_\w+)\.py\n(.*?)```", (root / "docs/howto/add-probe.md").read_text(), re.DOTALL
-    )
-    assert [name for name, _ in blocks] == ["neuco_knn", "neuco_within", "neuco_halves"]
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A probe, a metric and a splitter of strangers, as installed packages."""
+    blocks = (("neuco_knn", KNN), ("neuco_within", WITHIN), ("neuco_halves", HALVES))
     groups = {"neuco_knn": "probes", "neuco_within": "metrics", "neuco_halves": "splitters", "neuco_wrong": "probes"}
     for name, source in (*blocks, ("neuco_wrong", WRONG)):
         install(tmp_path, name, source, groups[name])
