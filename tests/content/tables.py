@@ -19,9 +19,7 @@ HEAD = "<!-- Written by `python -m tests.content.tables docs`; do not edit. -->\
 TASKS = """\
 # Datasets, tasks and suites
 
-Each id links to its card with the source, the caveats, the licence and the citation. *Baseline* is the mean score that
-the named method is expected to reach. Those under `neuco-2025+k=50,lr=0.0001` are the paper's scores, with a tolerance
-of neuco's own, 0.1 + 0.25·|R²|.
+Each id links to its card with the source, the caveats, the licence, the baseline and the citation.
 
 {datasets}
 
@@ -127,11 +125,10 @@ def card(spec: Spec) -> str:
 def _dataset_part(dataset: Dataset) -> str:
     """A heading, a sentence and the table of the dataset's tasks."""
     tasks = [task for task in in_tree(list_tasks()) if task.dataset == dataset.id]
-    protocols = sorted({f"`{task.baseline.protocol}`" for task in tasks if task.baseline})
     labels = sorted({_labels(task) for task in tasks})
     counts = f"{_count(dataset.bands, 'band')}, {_count(dataset.seasons, 'season')}"
-    facts = f"{dataset.description}. {counts}; labels {' or '.join(labels)}; baselines under {' or '.join(protocols)}."
-    table = markdown(("task", "what", "metric", "unit", "baseline"), map(_task_row, tasks))
+    facts = f"{dataset.description}. {counts}; labels {' or '.join(labels)}."
+    table = markdown(("task", "what", "metric", "unit"), map(_task_row, tasks))
     return f"## {card(dataset)}\n\n{facts}\n\n{table}"
 
 
@@ -145,9 +142,8 @@ def _labels(item: Task) -> str:
 
 
 def _task_row(item: Task) -> list[str]:
-    baseline = f"{item.baseline.method} {item.baseline.score:.3f}" if item.baseline else "–"
     what = item.title.rpartition(": ")[2]  # without the name of the dataset
-    return [card(item), f"**control**: {what}" if item.control else what, item.metric, item.unit or "–", baseline]
+    return [card(item), f"**control**: {what}" if item.control else what, item.metric, item.unit or "–"]
 
 
 def _suite_row(suite: Suite) -> list[str]:
