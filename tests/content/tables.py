@@ -19,7 +19,9 @@ HEAD = "<!-- Written by `python -m tests.content.tables docs`; do not edit. -->\
 TASKS = """\
 # Datasets, tasks and suites
 
-Each id links to its card with the source, the caveats, the licence, the baseline and the citation.
+Each id links to its card with the source, the caveats, the licence, the baseline and the citation. Baselines of
+NeuCo-Bench's tasks are the paper's scores under `neuco-2025+k=50,lr=0.0001`, with a tolerance of neuco's own,
+0.1 + 0.25·|R²|.
 
 {datasets}
 
@@ -32,9 +34,9 @@ A suite is a frozen list of task versions that are ranked together, under one pr
 METHODS = """\
 # Methods
 
-Each id links to its card; `neuco leaderboard show olinda` shows how they score. *Needs* are packages beyond a plain
-installation. The settings of MOSAIKS, the autoencoder and PCA were chosen with the labels of `olinda` and `digits` in
-sight, so their scores there are a little too high; none was chosen on the synthetic `mini`.
+Each id links to its card; `neuco leaderboard show olinda` shows how they score. The settings of MOSAIKS, the autoencoder
+and PCA were chosen with the labels of `olinda` and `digits` in sight, so their scores there are a little too high; none
+was chosen on the synthetic `mini`.
 
 {methods}
 """
@@ -68,8 +70,7 @@ def task_page() -> str:
 
 def method_page() -> str:
     """Methods, each with a link to its card."""
-    rows = [_method_row(item) for item in in_tree(list_methods())]
-    return HEAD + METHODS.format(methods=markdown(("method", "what", "numbers", "kind", "needs"), rows))
+    return HEAD + METHODS.format(methods="\n".join(map(_method_line, in_tree(list_methods()))))
 
 
 def hook_page() -> str:
@@ -128,8 +129,7 @@ def _dataset_part(dataset: Dataset) -> str:
     labels = sorted({_labels(task) for task in tasks})
     counts = f"{_count(dataset.bands, 'band')}, {_count(dataset.seasons, 'season')}"
     facts = f"{dataset.description}. {counts}; labels {' or '.join(labels)}."
-    table = markdown(("task", "what", "metric", "unit"), map(_task_row, tasks))
-    return f"## {card(dataset)}\n\n{facts}\n\n{table}"
+    return "\n".join((f"## {card(dataset)}\n\n{facts}\n", *map(_task_line, tasks)))
 
 
 def _count(names: Sequence[str], noun: str) -> str:
@@ -141,20 +141,29 @@ def _labels(item: Task) -> str:
     return "embedded" if item.source.url.startswith("pkg://") else ("unpinned", "pinned")[item.source.pinned]
 
 
-def _task_row(item: Task) -> list[str]:
+def _task_line(item: Task) -> str:
     what = item.title.rpartition(": ")[2]  # without the name of the dataset
-    return [card(item), f"**control**: {what}" if item.control else what, item.metric, item.unit or "–"]
+    if item.control:
+        what = f"**control**, {what}"
+    measure = f"{item.metric}, {item.unit}" if item.unit else item.metric
+    return f"- {card(item)}: {what} ({measure})"
 
 
 def _suite_row(suite: Suite) -> list[str]:
     return [f"`{suite.id}` v{suite.version}", suite.title, f"`{suite.protocol}`", str(len(suite.tasks))]
 
 
-def _method_row(item: Method) -> list[str]:
-    kind = ("files" if item.files else "encoder") + (", baseline" if item.baseline else "")
-    kind += ", depends on the machine" if item.machine_spread else ""
-    needs = ", ".join(f"`{name}`" for name in item.requires) or "–"
-    return [card(item), item.title, str(item.dim or "varies"), kind, needs]
+def _method_line(item: Method) -> str:
+    facts = [f"{item.dim} numbers" if item.dim else "of varying size"]
+    if item.baseline:
+        facts.append("baseline")
+    if item.files:
+        facts.append("files")
+    if item.machine_spread:
+        facts.append("depends on the machine")
+    if item.requires:
+        facts.append("needs " + " and ".join(f"`{name}`" for name in item.requires))
+    return f"- {card(item)}: {item.title} ({', '.join(facts)})"
 
 
 def main() -> None:
