@@ -34,9 +34,9 @@ A suite is a frozen list of task versions that are ranked together, under one pr
 METHODS = """\
 # Methods
 
-Each id links to its card; `neuco leaderboard show olinda` shows how they score. The settings of MOSAIKS, the autoencoder
-and PCA were chosen with the labels of `olinda` and `digits` in sight, so their scores there are a little too high; none
-was chosen on the synthetic `mini`.
+Each id links to its card; `neuco leaderboard show olinda` shows how they score. The settings of MOSAIKS, the
+autoencoder and PCA were chosen with the labels of `olinda` and `digits` in sight, so their scores there are a little
+too high; none was chosen on the synthetic `mini`.
 
 {methods}
 """
@@ -85,15 +85,15 @@ def hook_page() -> str:
 
 
 def check_page() -> str:
-    """The contract: what each check asks for, and in one row what it asks of every noun."""
+    """The contract: what each check asks for, and in one line what it asks of every noun."""
     asked: dict[tuple[str, str], list[Check]] = {}
     for item in CHECKS:
         asked.setdefault((item.id.partition("-")[2], item.asks.replace(f"the {item.noun} ", "it ")), []).append(item)
-    rows = [
-        [f"`{items[0].id}`", items[0].asks] if len(items) == 1 else [f"`*-{name}`", asks]
+    lines = [
+        f"- `{items[0].id}`: {items[0].asks}" if len(items) == 1 else f"- `*-{name}`: {asks}"
         for (name, asks), items in asked.items()
     ]
-    return HEAD + CONTRACT.format(checks=markdown(("check", "asks for"), rows))
+    return HEAD + CONTRACT.format(checks="\n".join(lines))
 
 
 PAGES = {

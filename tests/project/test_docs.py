@@ -138,7 +138,7 @@ PAGES: dict[str, tuple[Callable[[Path], Any], int, Callable[[Names], None]]] = {
     "howto/add-dataset": (datasets_world, 6, see_datasets),
     "ref/formats": (formats_world, 5, see_formats),
     "howto/add-method": (plain_world, 4, see_encoders),
-    "maintain/maintaining": (maintaining_world, 9, lambda names: None),
+    "maintain/maintaining": (maintaining_world, 8, lambda names: None),
     "first-score": (plain_world, 6, see_first_score),
     "your-model": (plain_world, 5, see_model),
 }
