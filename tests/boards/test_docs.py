@@ -51,7 +51,7 @@ def test_commands_and_python_do_what_the_page_shows(
     own_settings(tmp_path, monkeypatch)
     monkeypatch.setenv("NEUCO_REGISTRY", str(committed_registry))  # which is only read
     monkeypatch.chdir(tmp_path)
-    assert len(console.steps(text)) == 3
+    assert len(console.steps(text)) == 2
     names = {public: getattr(neuco_core, public) for public in neuco_core.__all__}
     assert console.play(text, tmp_path, {"HOME": str(tmp_path / "home"), "COLUMNS": "200"}, names) == []
 
