@@ -46,7 +46,7 @@ def test_every_corner_has_its_test() -> None:
     rows = [line for line in text.splitlines() if line.startswith("|")][2:]
     corners = [row for row in rows if not re.fullmatch(r"\| \*\*.*\*\*(?: \|)+(?: \|)*", row)]
     tests = "".join(path.read_text() for path in Path(__file__).parent.glob("test_*.py"))
-    assert len(corners) >= 17
+    assert len(corners) >= 15
     for row in corners:
         name = re.search(r"\| `(test_\w+)(?:\[(\w+)\])?` \|$", row)
         assert name is not None, row

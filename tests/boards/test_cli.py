@@ -347,7 +347,7 @@ def test_the_documentation_names_the_columns_of_the_csv(root: Path) -> None:
 
     header = grid(board_of(cells_of(simulate(np.random.default_rng(1), 3, 1)[1]))).plain[0]
     text = (root / "docs/ref/formats.md").read_text(encoding="utf-8").split("## Boards as CSV")[1]
-    rows = [line.split("|")[1] for line in text.splitlines() if line.startswith("| `")]
+    rows = [line.partition(":")[0] for line in text.splitlines() if line.startswith("- `")]
     assert tuple(re.findall(r"`(\w+)`", " ".join(rows))) == header[:-1]
 
 

@@ -19,9 +19,8 @@ def write_labels(folder: Path) -> None:
     source = dataset.cubes()
     ids = source.ids()
     ink = (source.read(ids).values > 8).mean(axis=(1, 2, 3, 4))
-    for name, power in (("ink.csv", 1), ("other.csv", 3)):
-        rows = [f"{sample},{value**power:.5f}" for sample, value in zip(ids, ink, strict=True)]
-        (folder / name).write_text("\n".join(["id,label", *rows, ""]))
+    rows = [f"{sample},{value:.5f}" for sample, value in zip(ids, ink, strict=True)]
+    (folder / "ink.csv").write_text("\n".join(["id,label", *rows, ""]))
 
 
 def as_shipped(tree: Path) -> None:

@@ -134,7 +134,7 @@ def see_model(names: Names) -> None:
 
 # By page: its world, how many commands and pieces of Python it has at least, and what must have come of the Python.
 PAGES: dict[str, tuple[Callable[[Path], Any], int, Callable[[Names], None]]] = {
-    "howto/data": (data_world, 12, lambda names: None),
+    "howto/data": (data_world, 11, lambda names: None),
     "howto/add-dataset": (datasets_world, 6, see_datasets),
     "ref/formats": (formats_world, 5, see_formats),
     "howto/add-method": (plain_world, 4, see_encoders),
