@@ -5,7 +5,7 @@ labels of a kind are drawn from linear worlds, eight embeddings of them are prob
 splits with a tenth for testing, and it is counted how often the intervals hold the truth: of the mean score, as a
 board has it, without what training adds to F1 and the metric's ends, and without any correction; of differences
 between methods, of Q, and of the final rank. The truth is the average over twice as many other data sets of the
-same world. It prints the table of docs/why/certainty.md. With
+same world. It prints the table of benchmarks/printed/intervals.txt. With
 ``--scenes`` half of the variance of everything is common to the samples of a scene.
 """
 
