@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -16,8 +16,7 @@ from neuco_core.errors import UsageError
 from neuco_core.plugins.catalog import load_dataset, load_method
 from neuco_core.runs.engine import default_limits, open_engine
 from neuco_core.runs.shards import encode_shards
-from neuco_core.specs import Method
-from neuco_core.tables.embeddings import Embeddings, write_embeddings
+from neuco_core.tables.embeddings import write_embeddings
 
 SUFFIXES = (".csv", ".parquet", ".npz")
 
@@ -42,7 +41,20 @@ SUFFIXES = (".csv", ".parquet", ".npz")
 @click.option("--fresh", is_flag=True, help="Make the embeddings again, without the cache.")
 @json_option
 def embed(
-    method_id: str, dataset_id: str, out: Path | None, dry_run: bool, force: bool, as_json: bool, **how: Any
+    method_id: str,
+    dataset_id: str,
+    out: Path | None,
+    params: Sequence[str],
+    batch_size: int,
+    threads: int | None,
+    device: str,
+    engine: str,
+    jobs: int | None,
+    dry_run: bool,
+    leave_out_damaged: bool,
+    force: bool,
+    fresh: bool,
+    as_json: bool,
 ) -> None:
     """Write the embeddings that a method gives for a dataset.
 
@@ -50,13 +62,20 @@ def embed(
     that were made before, from the same data, method, parameters and code, are taken from the cache. With
     another --engine than local, workers encode shards of 256 samples; a worker that dies costs the shard it had.
     """
-    params = parse_params(how.pop("params"))
+    given = parse_params(params)
+    left_out: dict[str, str] = {}
+    options = EncodeOptions(
+        batch_size=batch_size,
+        threads=threads,
+        device=device,
+        cached=not fresh,
+        left_out=left_out if leave_out_damaged else None,
+    )
+    method = load_method(method_id)
     if dry_run:
-        method = load_method(method_id)
         if method.files:
             raise UsageError(f"method {method.id!r} reads a file: there is nothing to estimate")
-        options = {name: how[name] for name in ("batch_size", "threads", "device")}
-        times = estimate(method, load_dataset(dataset_id), params, **options)
+        times = estimate(method, load_dataset(dataset_id), given, options)
         if as_json:
             echo_json(times.to_json())
         else:
@@ -72,50 +91,22 @@ def embed(
         raise UsageError("no such folder", where=out.parent)
     if out.exists() and not force:
         raise UsageError("the file already exists", where=out, hint="Use --force to replace it")
-    embeddings, left_out = _embeddings(load_method(method_id), dataset_id, params, **how)
+    if engine == "local":
+        embeddings = method_embeddings(method, dataset_id, given, options)
+    elif leave_out_damaged:
+        raise UsageError("--leave-out-damaged works with the local engine only", got=f"--engine {engine}")
+    else:
+        jobs = jobs or available_cores()
+        runner, limits = open_engine(engine, jobs), default_limits(jobs)
+        embeddings = encode_shards(runner, limits, method, dataset_id, given, options)
     write_embeddings(embeddings, out)
     rows, dim = embeddings.values.shape
     if as_json:
         answer = {"file": str(out), "rows": rows, "dim": dim, "sha256": embeddings.sha256}
-        echo_json(answer | ({"left_out": left_out} if how["leave_out_damaged"] else {}))
+        echo_json(answer | ({"left_out": left_out} if leave_out_damaged else {}))
         return
     click.echo(f"{out}: {rows} rows of {dim} values, sha256 of the content {embeddings.sha256}")
     if left_out:
         click.echo(f"left out: {len(left_out)} of {rows + len(left_out)} samples, which cannot be read")
     for name, reason in left_out.items():
         click.echo(clean(f"  {name}: {reason}"))
-
-
-def _embeddings(
-    method: Method,
-    dataset_id: str,
-    params: dict[str, Any],
-    *,
-    batch_size: int,
-    threads: int | None,
-    device: str,
-    engine: str,
-    jobs: int | None,
-    leave_out_damaged: bool,
-    fresh: bool,
-) -> tuple[Embeddings, dict[str, str]]:
-    """The embeddings, and the samples that were left out with the reasons."""
-    left_out: dict[str, str] = {}
-    if engine == "local":
-        kept = left_out if leave_out_damaged else None
-        options = EncodeOptions(batch_size=batch_size, device=device, cached=not fresh, threads=threads, left_out=kept)
-        return method_embeddings(method, dataset_id, params, options), left_out
-    if leave_out_damaged:
-        raise UsageError("--leave-out-damaged works with the local engine only", got=f"--engine {engine}")
-    jobs = jobs or available_cores()
-    embeddings = encode_shards(
-        open_engine(engine, jobs),
-        default_limits(jobs),
-        method,
-        dataset_id,
-        params,
-        batch_size=batch_size,
-        device=device,
-        cached=not fresh,
-    )
-    return embeddings, left_out

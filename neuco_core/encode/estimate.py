@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from rich.filesize import decimal
 
 from neuco_core.cubes.cubes import CubeBatch, CubeSource, Selection
-from neuco_core.encode.encoding import BATCH, Clock, Encoding
+from neuco_core.encode.encoding import Clock, Encoding
 from neuco_core.encode.requirements import full_params, open_cubes
-from neuco_core.encode.run import chunks_of, open_cache
+from neuco_core.encode.run import AS_USUAL, EncodeOptions, chunks_of, open_cache
 from neuco_core.encoders import spread_ids
 from neuco_core.env import available_cores
 from neuco_core.errors import DataError
@@ -87,23 +87,17 @@ class Estimate:
 
 
 def estimate(
-    method: Method,
-    dataset: Dataset,
-    params: Mapping[str, Any],
-    *,
-    batch_size: int = BATCH,
-    threads: int | None = None,
-    device: str = "",
+    method: Method, dataset: Dataset, params: Mapping[str, Any], options: EncodeOptions = AS_USUAL
 ) -> Estimate:
     """Try a method on a few samples, spread over the dataset; nothing is kept."""
-    threads = threads or available_cores()
+    threads = options.threads or available_cores()
     params = full_params(method, params)
     source = open_cubes(method, dataset)
     ids = tuple(source.ids())
     if not ids:
         raise DataError(f"the cubes for method {method.id!r} hold no sample")
     some = Some(source, spread_ids(source, max(SAMPLES, 4 * threads)))
-    trial = Encoding(method, some, params, batch_size, threads, device)
+    trial = Encoding(method, some, params, options.batch_size, threads, options.device)
     cache = open_cache(method, dataset, source, params, device=trial.device)
     done = 0
     if cache:

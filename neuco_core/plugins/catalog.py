@@ -203,8 +203,8 @@ class Catalog:
             tasks.append(task)
         return tasks
 
-    def suite_problems(self) -> dict[str, NeucoError]:
-        """What is wrong with suites, by id: a bad file, or a task that is not there in the version that it names."""
+    def suite_warnings(self) -> list[str]:
+        """What is wrong with suites, each cause once: a bad file, or a task that lacks the version that is named."""
         suites, bad = self.survey_suites()
         problems: dict[str, NeucoError] = dict(bad)
         for suite in suites.values():
@@ -212,17 +212,12 @@ class Catalog:
                 self.suite_tasks(suite)
             except NeucoError as error:
                 problems[suite.id] = error
-        return problems
-
-    def suite_warnings(self) -> list[str]:
-        """What is wrong with suites, each cause once with the suites that cannot be used for it."""
-        by_cause: dict[str, dict[str, NeucoError]] = {}
-        for suite_id, error in self.suite_problems().items():
-            by_cause.setdefault(error.what, {})[suite_id] = error
+        by_cause: dict[str, list[str]] = {}
+        for suite_id, problem in problems.items():
+            by_cause.setdefault(problem.what, []).append(suite_id)
         return [
-            f"suite{'s' if len(problems) > 1 else ''} {', '.join(map(repr, problems))} cannot be used: {first}"
-            for problems in by_cause.values()
-            for first in [*problems.values()][:1]
+            f"suite{'s' if len(ids) > 1 else ''} {', '.join(map(repr, ids))} cannot be used: {problems[ids[0]]}"
+            for ids in by_cause.values()
         ]
 
     def _broken_hint(self, noun: str) -> str:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -61,10 +60,8 @@ def first_call(function: Any, *arguments: Any) -> None:
             function(*arguments)
     except Exception as error:  # a damaged file shows itself in many ways
         log.warning("compiled code cannot be taken from %s, or kept there: %s", function.stats.cache_path, error)
-        _call_again(function, *arguments)
-
-
-def _call_again(function: Any, *arguments: Any) -> None:
+    else:
+        return
     try:
         with _alone(function.stats.cache_path):
             function._cache.flush()  # its list of files; numba has no public name for that
@@ -82,16 +79,12 @@ def is_kept(function: Any) -> bool:
 
 @contextmanager
 def _alone(folder: str | None) -> Iterator[None]:
-    """Let one process at a time compile into a folder; where it cannot be opened or locked, nobody waits."""
-    handle = None
-    with suppress(OSError, ImportError):  # not every system has locks
-        import fcntl
+    """Let one process at a time compile into a folder; where it cannot be made or locked, nobody waits."""
+    from filelock import FileLock  # heavy: only who compiles waits
 
-        Path(folder or "").mkdir(parents=True, exist_ok=True)
-        handle = os.open(folder or ".", os.O_RDONLY)
-        fcntl.flock(handle, fcntl.LOCK_EX)
-    try:
+    with ExitStack() as stack:
+        if folder:
+            with suppress(OSError, NotImplementedError):  # some network file systems cannot lock
+                Path(folder).mkdir(parents=True, exist_ok=True)
+                stack.enter_context(FileLock(Path(folder, ".lock")))
         yield
-    finally:
-        if handle is not None:
-            os.close(handle)

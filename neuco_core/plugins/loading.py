@@ -18,7 +18,7 @@ from inspect import signature
 from operator import attrgetter
 from pathlib import Path
 from types import FunctionType, MethodType
-from typing import Any, NamedTuple
+from typing import Any
 
 from neuco_core import hookspecs
 from neuco_core.errors import DuplicateIdError, PluginError
@@ -87,10 +87,8 @@ class Plugins:
             with plugin_code(), compiled_apart():
                 entry = candidate.entry_point
                 module = entry.load() if entry else importlib.import_module(candidate.module)
-                stage = "register"
-                hooks = _hooks_of(module)
                 stage = "collect"
-                loaded = Plugin(candidate, tuple(_collect(candidate, origin, hooks)))
+                loaded = Plugin(candidate, tuple(_collect(candidate, origin, module)))
         except _Misfit as error:
             loaded = BrokenPlugin(candidate.name, str(origin), error.stage, str(error), error.file)
         except Interrupted as error:
@@ -200,13 +198,6 @@ def say(error: BaseException) -> str:
         return f"{type(error).__name__}, without a message"
 
 
-class Hook(NamedTuple):
-    """A function that implements a hook, and the line where it stands."""
-
-    function: Callable[[], object]
-    line: str
-
-
 class _Misfit(Exception):
     """A plugin that imports well and registers something wrong; ``file`` says where."""
 
@@ -216,9 +207,9 @@ class _Misfit(Exception):
         self.stage = stage
 
 
-def _hooks_of(module: Any) -> dict[str, Hook]:
-    """The hooks that a module implements, by their names."""
-    hooks: dict[str, Hook] = {}
+def _hooks_of(module: Any) -> dict[str, tuple[Callable[[], object], str]]:
+    """The hooks that a module implements, by their names: each a function, and the line where it stands."""
+    hooks: dict[str, tuple[Callable[[], object], str]] = {}
     for name in dir(module):
         function = getattr(module, name, None)
         marked = hasattr(function, "implements_hook")
@@ -232,16 +223,16 @@ def _hooks_of(module: Any) -> dict[str, Hook]:
             raise _Misfit(f"{name} is marked with @hookimpl and is no hook; {cure}", line)
         if arguments := signature(function).parameters:
             raise _Misfit(f"{name} is called without arguments; it has {', '.join(arguments)}", line)
-        hooks[name] = Hook(function, line)
+        hooks[name] = function, line
     if not hooks:
         file = str(getattr(module, "__file__", None) or module)
         raise _Misfit("no function with @hookimpl, so nothing is registered", file)
     return hooks
 
 
-def _collect(candidate: Candidate, origin: Origin, hooks: dict[str, Hook]) -> Iterator[tuple[str, Spec]]:
+def _collect(candidate: Candidate, origin: Origin, module: Any) -> Iterator[tuple[str, Spec]]:
     seen: set[tuple[str, str, int]] = set()
-    for name, (function, line) in hooks.items():
+    for name, (function, line) in _hooks_of(module).items():
         noun = HOOKS[name]
         kind = NOUNS[noun]
         if noun not in candidate.nouns:

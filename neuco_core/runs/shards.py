@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from neuco_core.encode.encoding import BATCH, check_output
+from neuco_core.encode.encoding import check_output
 from neuco_core.encode.requirements import full_params, open_cubes
-from neuco_core.encode.run import chunks_of, open_cache
+from neuco_core.encode.run import AS_USUAL, EncodeOptions, chunks_of, open_cache
 from neuco_core.errors import DataError, PluginError, UsageError
 from neuco_core.plugins.catalog import load_dataset
-from neuco_core.progress import SampleProgress, sample_progress
+from neuco_core.progress import sample_progress
 from neuco_core.runs.engine import EngineLike, StepLimits
 from neuco_core.runs.messages import Encoded, EncodeShard, Failed, Group, Result
 from neuco_core.specs import Method
@@ -30,11 +30,7 @@ def encode_shards(
     method: Method,
     dataset_id: str,
     params: Mapping[str, Any],
-    *,
-    batch_size: int = BATCH,
-    device: str = "",
-    cached: bool = True,
-    progress: SampleProgress = None,
+    options: EncodeOptions = AS_USUAL,
 ) -> Embeddings:
     """The embeddings of a dataset, encoded on an engine's workers."""
     if method.files:
@@ -44,7 +40,7 @@ def encode_shards(
     source = open_cubes(method, dataset)
     ids = tuple(source.ids())
     # Workers may have devices that this machine lacks; which one is used must be said, since it is part of the key.
-    device = device or "cpu"
+    device, cached = options.device or "cpu", options.cached
     cache = open_cache(method, dataset, source, full_params(method, params), device=device)
     if cache is None:
         raise UsageError(f"the code of method {method.id!r} cannot be found by workers", hint="Make a plugin of it")
@@ -53,12 +49,14 @@ def encode_shards(
         return make_embeddings(ids, values)
     done: dict[int, np.ndarray] = {}
     steps = []
-    with sample_progress(method.id, len(ids), progress) as advance:
+    with sample_progress(method.id, len(ids), options.progress) as advance:
         for start, part in chunks_of(ids):
             rows = cache.load(part, start) if cached else None
             if rows is None:
                 stop = start + len(part)
-                shard = EncodeShard(method.label, dataset_id, dict(params), cache.key, start, stop, batch_size, device)
+                shard = EncodeShard(
+                    method.label, dataset_id, dict(params), cache.key, start, stop, options.batch_size, device
+                )
                 steps.append(shard)
             else:
                 done[start] = rows

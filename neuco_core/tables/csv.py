@@ -30,7 +30,6 @@ _MAGIC = {
 # The words for a missing value; any other that is no number is counted as such.
 MISSING = frozenset(["", "NA", "N/A", "n/a", "NaN", "nan", "-nan", "None", "NULL", "null", "<NA>"])
 _SUFFIX = re.compile(r"(\s*\.zarr(\.zip)?)+\Z")  # repeated, so that a clean id stays as it is
-_BLOCK = 1 << 20
 MAX_COLUMNS = 16_384  # of a table; 16 times as many as the values that an encoder may give
 
 
@@ -61,26 +60,6 @@ def is_empty(cell: Any) -> bool:
     return cell is None or (isinstance(cell, float | np.floating) and math.isnan(cell))
 
 
-def scan(path: Path) -> int:
-    """Refuse what cannot be CSV, and count the lines, in one quick pass over the bytes."""
-    lines = 0
-    try:
-        with path.open("rb") as file:
-            block = file.read(_BLOCK)
-            check_magic(block, path)
-            while block:
-                if b"\0" in block:
-                    line = lines + block.count(b"\n", 0, block.index(b"\0")) + 1
-                    raise DataError("not CSV: it has NUL bytes", where=f"{path}, line {line}", expected="text in UTF-8")
-                lines += block.count(b"\n")
-                if b"\r" in block:
-                    lines += block.count(b"\r") - block.count(b"\r\n")
-                block = file.read(_BLOCK)
-    except OSError as error:
-        raise unreadable(path, error) from error
-    return lines + 1
-
-
 def check_magic(start: bytes, path: Path) -> None:
     """Refuse what begins as another kind of file does."""
     for magic, what in _MAGIC.items():
@@ -95,8 +74,13 @@ def unreadable(path: Path, error: OSError) -> DataError:
 def read_rows(path: Path, id_column: str = "id") -> Iterator[tuple[int, list[str]]]:
     """The header, then every record that is not blank, of exactly the header's width; each with its last line."""
     header: list[str] = []
+    try:
+        with path.open("rb") as raw:
+            check_magic(raw.read(64), path)
+    except OSError as error:
+        raise unreadable(path, error) from error
     with path.open(encoding="utf-8-sig", newline="") as file:
-        reader = csv.reader(file, strict=True)
+        reader = csv.reader(_lines(file, path), strict=True)
         try:
             for row in reader:
                 if not row or (len(row) == 1 and not row[0].strip()):
@@ -114,6 +98,13 @@ def read_rows(path: Path, id_column: str = "id") -> Iterator[tuple[int, list[str
             raise DataError("not UTF-8 text", where=where, got=f"byte 0x{error.object[error.start]:02x}") from error
     if not header:
         raise DataError("the file is empty", where=path, expected="a header row with an id column")
+
+
+def _lines(file: Iterable[str], path: Path) -> Iterator[str]:
+    for number, line in enumerate(file, 1):
+        if "\0" in line:
+            raise DataError("not CSV: it has NUL bytes", where=f"{path}, line {number}", expected="text in UTF-8")
+        yield line
 
 
 def check_header(header: Sequence[str], path: Path, id_column: str = "id") -> list[str]:
@@ -148,3 +139,12 @@ def first_double(items: Iterable[str]) -> tuple[int, int] | None:
 def shown(names: Sequence[str], most: int = 6) -> str:
     """A list of names, cut to a length that fits in one line."""
     return join_names([repr(name if len(name) <= 40 else name[:37] + "…") for name in names], most)
+
+
+def number_in(cell: Any) -> float | None:
+    if isinstance(cell, str) and ("_" in cell or not cell.isascii()):
+        return None  # Python reads 1_0 as ten and understands digits of many scripts; a CSV does not mean that
+    try:
+        return float(cell)
+    except (TypeError, ValueError, OverflowError):
+        return None

@@ -81,8 +81,6 @@ def value_columns(names: Sequence[str], where: object, dim: int | None, *, gaps:
 
 def read_csv(path: Path, strict: bool, dim: int | None, *, gaps: bool = False) -> Embeddings:
     blocks = cut(path) if path.stat().st_size >= LARGE else None
-    if blocks is None:
-        _csv.scan(path)
     rows = _csv.read_rows(path)
     _, names = next(rows)
     chosen = value_columns(names, path, dim, gaps=gaps)
@@ -98,9 +96,7 @@ def read_csv(path: Path, strict: bool, dim: int | None, *, gaps: bool = False) -
 
 
 def _read_carefully(path: Path, columns: CsvColumns, strict: bool) -> Table:
-    # No more rows than lines, and a row has a separator for each column; pages that stay unused cost nothing.
-    most = min(_csv.scan(path), path.stat().st_size // len(columns.header) + 1)
-    values = np.empty((most, len(columns.places)), dtype=np.float32)
+    values = bytearray()  # which grows, and holds each number once
     id_place = columns.header.index("id")
     lines: list[int] = []
     names: list[str] = []
@@ -121,32 +117,26 @@ def _read_carefully(path: Path, columns: CsvColumns, strict: bool) -> Table:
         for column in np.flatnonzero(np.isnan(numbers)):
             replaced["missing" if cells[column].strip() in _csv.MISSING else "not_a_number"] += 1
             numbers[column] = 0
-        values[len(lines)] = numbers
+        values += numbers.tobytes()
         lines.append(line)
         names.append(row[id_place])
     ids = _csv.clean_ids(names, path, lines)
     if replaced.total() == len(lines) * len(columns.places):
         raise DataError("no value is numeric", where=path, got=f"{len(lines)} rows, {len(columns.places)} columns")
-    return list(ids), values[: len(lines)], replaced
+    return list(ids), np.frombuffer(values, np.float32).reshape(len(lines), -1), replaced
 
 
 def _numbers(cells: Sequence[str]) -> list[float]:
     joined = "".join(cells)
-    if joined.isascii() and "_" not in joined:  # Python also takes 1_0 and digits of other scripts for numbers
-        try:
+    if joined.isascii() and "_" not in joined:  # see number_in
+        with suppress(ValueError):
             return list(map(float, cells))
-        except ValueError:
-            pass
     return [_number(cell) for cell in cells]
 
 
 def _number(cell: str) -> float:
-    if "_" in cell or not cell.isascii():
-        return math.nan
-    try:
-        return float(cell)
-    except ValueError:
-        return BOOLEANS.get(cell.strip().lower(), math.nan)
+    number = _csv.number_in(cell)
+    return BOOLEANS.get(cell.strip().lower(), math.nan) if number is None else number
 
 
 @dataclass(frozen=True)
@@ -176,8 +166,8 @@ class Blocks:
         return text, stop - start
 
 
-def cut(path: Path) -> Blocks:
-    """Cut a file into blocks and count their lines; what cannot be CSV is refused as ``csv.scan`` does."""
+def cut(path: Path) -> Blocks | None:
+    """Cut a file into blocks and count their lines; None for one that is no text."""
     from neuco_core.tables import csv_kernel
 
     size, at = path.stat().st_size, 0
@@ -195,8 +185,8 @@ def cut(path: Path) -> Blocks:
     blocks = Blocks(path, cuts if at == size else [*cuts, size])
     csv_kernel.warm()
     for lines, zeros in blocks.each(lambda _, text, size: csv_kernel.count_lines(text, size)):
-        if zeros:
-            _csv.scan(path)  # which says where
+        if zeros:  # they are found again, with their place
+            return None
         blocks.lines.append(lines)
     return blocks
 

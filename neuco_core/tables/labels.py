@@ -150,7 +150,6 @@ def read_columns(
     path: Path, wanted: Sequence[str], id_column: str = "id"
 ) -> tuple[dict[str, Sequence[str]], list[int]]:
     """Some columns of a CSV file as they are written, and the numbers of their lines; ``id`` is the ``id_column``."""
-    _csv.scan(path)
     rows = _csv.read_rows(path, id_column)
     _, header = next(rows)
     names = [id_column if name == "id" else name for name in wanted]
@@ -268,7 +267,7 @@ class _Column:
 
     def labels(self, kind: str) -> tuple[np.ndarray, tuple[str, ...]]:
         """The values and, for a classification, the names of the classes 0, 1, …"""
-        numbers = [number_in(cell) for cell in self.cells]
+        numbers = [_csv.number_in(cell) for cell in self.cells]
         classes: tuple[str, ...] = ()
         if kind == "classification" and all(number is None for number in numbers):
             names = [str(cell).strip() for cell in self.cells]
@@ -304,12 +303,3 @@ class _Column:
             classes = tuple(f"{number:.0f}" for number in present)
             values = values - present[0]
         return values, classes
-
-
-def number_in(cell: Any) -> float | None:
-    if isinstance(cell, str) and ("_" in cell or not cell.isascii()):
-        return None  # Python reads 1_0 as ten and understands digits of many scripts; a CSV does not mean that
-    try:
-        return float(cell)
-    except (TypeError, ValueError, OverflowError):
-        return None

@@ -29,7 +29,6 @@ from neuco_core.tables.labels import (
     Labels,
     labels_from_table,
     load_labels,
-    number_in,
     read_columns,
     read_labels,
     wanted_columns,
@@ -173,7 +172,6 @@ def guess_kind(source: Path, columns: Sequence[str], id_column: str = "id") -> t
     for kind, short in ENDING.items():
         if ending in (kind, short):
             return kind, "the name of the file"
-    _csv.scan(source)
     rows = _csv.read_rows(source, id_column)
     _, header = next(rows)
     wanted = [header.index(name) for name in columns if name in header]
@@ -182,7 +180,7 @@ def guess_kind(source: Path, columns: Sequence[str], id_column: str = "id") -> t
     if distinct and distinct <= {"0", "1", "0.0", "1.0"}:
         several = len(wanted) > 1
         return ("multilabel", "the labels: several columns of 0 and 1") if several else ("classification", "the labels")
-    numbers = {number for number in map(number_in, distinct) if number is not None}
+    numbers = {number for number in map(_csv.number_in, distinct) if number is not None}
     if distinct and not numbers:
         _check_names(source, cells, len(distinct))
         return "classification", "the labels"

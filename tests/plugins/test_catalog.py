@@ -118,9 +118,10 @@ def test_a_suite_whose_tasks_are_not_there_is_a_problem_that_names_file_task_and
     folder = tree.registry / "suites"
     (folder / "gone.toml").write_text('id = "gone"\n[tasks]\nclaay = 1\n')
     (folder / "rotten.toml").write_text("id = ")
-    problems = {name: str(error) for name, error in catalog.suite_problems().items()}
-    assert sorted(problems) == ["gone", "old", "rotten"]
-    assert problems["gone"] == f"no task 'claay' ({folder / 'gone.toml'}). Run `neuco tasks`"
-    words = f"task 'soil_sand' ({tree.folder / 'soil'}) is not the version that the suite compares"
-    assert problems["old"].startswith(f"{words}; expected version 1, got 2 ({folder / 'old.toml'}). A suite is frozen")
-    assert problems["rotten"].startswith("not a suite: ")
+    problems = sorted(catalog.suite_warnings())
+    assert len(problems) == 3
+    assert problems[0] == f"suite 'gone' cannot be used: no task 'claay' ({folder / 'gone.toml'}). Run `neuco tasks`"
+    words = f"suite 'old' cannot be used: task 'soil_sand' ({tree.folder / 'soil'}) is not the version"
+    end = f"that the suite compares; expected version 1, got 2 ({folder / 'old.toml'}). A suite is frozen"
+    assert problems[1].startswith(f"{words} {end}")
+    assert problems[2].startswith("suite 'rotten' cannot be used: not a suite: ")
