@@ -70,7 +70,9 @@ def _parquet(path: Path, folder: Path) -> str:
     if len(images) != 1:
         expected, got = "one column of images, with bytes inside", ", ".join(schema.names)
         raise DataError("not a set of images", where=path, expected=expected, got=f"columns {got}")
-    plain = [field.name for field in schema if field.name != images[0] and _is_plain(field.type)]
+    types = pa.types
+    tests = (types.is_integer, types.is_floating, types.is_boolean, types.is_string, types.is_large_string)
+    plain = [f.name for f in schema if f.name != images[0] and any(test(f.type) for test in tests)]
     rows = list(_rows(file, images[0], plain, folder))
     ids = [name for name, _, _ in rows]
     if not all(ids) or first_double(ids) is not None:  # numbers if the set does not name each of its images
@@ -100,10 +102,3 @@ def _rows(file: Any, image: str, plain: list[str], folder: Path) -> Iterator[tup
             temporary.write_bytes(data)
             yield Path(picture.get("path") or "").stem, temporary, row
             number += 1
-
-
-def _is_plain(kind: Any) -> bool:
-    from pyarrow import types
-
-    tests = (types.is_integer, types.is_floating, types.is_boolean, types.is_string, types.is_large_string)
-    return any(test(kind) for test in tests)

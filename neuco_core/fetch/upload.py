@@ -49,7 +49,15 @@ def upload(path: Path, target: str) -> Uploaded:
     version = "" if version == "null" else version
     stored = Location(location.bucket, location.key, version)
     url = f"s3://{stored.bucket}/{quote(stored.key)}" + (f"?versionId={version}" if version else "")
-    _prove_public(url, pin, settings)
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / "read-back"
+        try:
+            read, limits = partial(read_s3, anonymous=True), replace(settings, max_bytes=LARGEST)
+            download(url, copy, limits, size=pin.size, progress=False, transport=read)
+        except FetchError as error:
+            what = f"the file is stored, but others cannot read it: {error.what}"
+            raise FetchError(what, where=url, hint=POLICY) from error
+        verify(copy, pin, url)
     return Uploaded(Remote(url, sha256=pin.sha256, size=pin.size), version, bool(answer.get("ChecksumSHA256")))
 
 
@@ -105,15 +113,3 @@ def _refusal(error: Exception, location: Location, settings: Settings) -> NeucoE
         return UsageError(what, where=where, hint="Choose another name, or turn on the bucket's versioning")
     failure = explain(error, location, settings)
     return FetchError(f"the upload failed: {failure.what}", where=where, hint=failure.hint)
-
-
-def _prove_public(url: str, pin: Pin, settings: Settings) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "read-back"
-        try:
-            read, limits = partial(read_s3, anonymous=True), replace(settings, max_bytes=LARGEST)
-            download(url, path, limits, size=pin.size, progress=False, transport=read)
-        except FetchError as error:
-            what = f"the file is stored, but others cannot read it: {error.what}"
-            raise FetchError(what, where=url, hint=POLICY) from error
-        verify(path, pin, url)

@@ -47,8 +47,7 @@ class Preview:
 
     def name(self, stem: str) -> str:
         """What the scores are called: never the method's own id."""
-        changed = [f"{name}-{value}" for name, value in self.params.items()]
-        parts = [stem, *changed]
+        parts = [stem, *(f"{name}-{value}" for name, value in self.params.items())]
         if self.limit is not None:
             parts.append("quick")
         return method_id(Path(re.sub(r"[^a-z0-9]+", "-", "-".join(parts).lower())))
@@ -99,7 +98,10 @@ class _PreviewCells:
             return planned
         if key not in self._made:
             try:
-                self._made[key] = self._write(self._embeddings(source, task.dataset), stem, task.dataset)
+                embeddings, name = self._embeddings(source, task.dataset), self.preview.name(stem)
+                path = Path(self.shared, f"{name}.{task.dataset}.npz")
+                write_embeddings(embeddings, path)
+                self._made[key] = EmbeddingsFile(path, file_method(path, name, [task.dataset]))
             except NeucoError as error:
                 self._made[key] = error
         made = self._made[key]
@@ -129,12 +131,6 @@ class _PreviewCells:
                 name for ids in labelled for name in shuffled(ids)[: self.preview.limit or None]
             )
         return self._samples[dataset]
-
-    def _write(self, embeddings: Embeddings, stem: str, dataset: str) -> EmbeddingsFile:
-        name = self.preview.name(stem)
-        path = Path(self.shared, f"{name}.{dataset}.npz")
-        write_embeddings(embeddings, path)
-        return EmbeddingsFile(path, file_method(path, name, [dataset]))
 
 
 def shuffled(ids: Iterable[str]) -> list[str]:

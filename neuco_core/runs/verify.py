@@ -148,12 +148,17 @@ def compare(
     for name in sorted(record.metrics.keys() & new.metrics.keys()):
         columns[f"metrics.{name}"] = name, record.metrics[name], new.metrics[name]
     for name, (metric, old, now) in columns.items():
-        largest = _largest(old, now)
+        if len(old) != len(now) or [value is None for value in old] != [value is None for value in now]:
+            differs = f"{len(now)} splits, recorded are {len(old)}"
+            if len(old) == len(now):
+                differs = "other splits are undefined"
+            (wrong if name == "per_split" else apart).append(f"{name}: {differs}")
+            continue
+        gaps = [abs(a - b) for a, b in zip(old, now, strict=True) if a is not None and b is not None]
+        largest = max(gaps, default=0.0)
         if name == "per_split":
-            difference = None if isinstance(largest, str) else largest
-        if isinstance(largest, str):
-            (wrong if name == "per_split" else apart).append(f"{name}: {largest}")
-        elif largest > tolerance * _scale(metric, now):
+            difference = largest
+        if largest > tolerance * _scale(metric, now):
             apart.append(f"{name}: {largest:.2g} apart")
     reason = "; ".join(wrong + apart + loose)
     same = not reason and not difference and record.metrics == new.metrics
@@ -184,12 +189,3 @@ def _scale(metric: str, values: Splits) -> float:
         bounded = True  # the stricter one, for what is small
     # The median: one huge split must not make room for the others.
     return 1.0 if bounded else median([abs(value) for value in values if value is not None] or [0.0])
-
-
-def _largest(old: Splits, new: Splits) -> float | str:
-    """The largest difference, or why there is none to be had."""
-    if len(old) != len(new):
-        return f"{len(new)} splits, recorded are {len(old)}"
-    if [value is None for value in old] != [value is None for value in new]:
-        return "other splits are undefined"
-    return max((abs(a - b) for a, b in zip(old, new, strict=True) if a is not None and b is not None), default=0.0)

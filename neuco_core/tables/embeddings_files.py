@@ -81,6 +81,7 @@ def ids_file(path: Path) -> Path:
 
 def read_parquet(path: Path, strict: bool, dim: int | None) -> Embeddings:
     """A text column ``id``, and numbered columns or a single column of lists; or TerraTorch's names for these two."""
+    import pyarrow.compute as pc
     import pyarrow.parquet as pq
 
     ids: list[str | None] = []
@@ -102,10 +103,12 @@ def read_parquet(path: Path, strict: bool, dim: int | None) -> Embeddings:
                 values = np.empty((file.metadata.num_rows, block.shape[1]), dtype=np.float32)
             if block.shape[1] != values.shape[1]:
                 raise _lengths({block.shape[1], values.shape[1]}, path)
-            characters += _characters(batch[key])
+            column = batch[key]
+            lengths = pc.binary_length(getattr(column, "dictionary", column))
+            characters += pc.sum(lengths.take(column.indices) if hasattr(column, "indices") else lengths).as_py() or 0
             check_unpacked(characters, path)
             values[len(ids) : len(ids) + len(block)] = block
-            ids += batch[key].to_pylist()
+            ids += column.to_pylist()
     ignored = tuple(name for name in names if name not in {key, *columns})
     used = tuple(columns) if len(columns) == values.shape[1] else ()  # a column of lists names no dimension
     return _from_arrays(np.array(ids, dtype=object), values, path, strict, dim, columns=used, ignored=ignored)
@@ -145,13 +148,6 @@ def _check_declared(metadata: Any, columns: Sequence[str], path: Path) -> None:
         names = [str(metadata.schema.column(place).path).partition(".")[0] for place in range(metadata.num_columns)]
         values = sum(group.column(names.index(columns[0])).num_values for group in groups)
     check_unpacked(max(8 * values, sum(group.total_byte_size for group in groups)), path)
-
-
-def _characters(ids: Any) -> int:
-    import pyarrow.compute as pc
-
-    lengths = pc.binary_length(getattr(ids, "dictionary", ids))
-    return pc.sum(lengths.take(ids.indices) if hasattr(ids, "indices") else lengths).as_py() or 0
 
 
 def _block(batch: Any, columns: list[str], path: Path) -> np.ndarray:

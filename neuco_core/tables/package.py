@@ -181,8 +181,13 @@ def guess_kind(source: Path, columns: Sequence[str], id_column: str = "id") -> t
         several = len(wanted) > 1
         return ("multilabel", "the labels: several columns of 0 and 1") if several else ("classification", "the labels")
     numbers = {number for number in map(_csv.number_in, distinct) if number is not None}
-    if distinct and not numbers:
-        _check_names(source, cells, len(distinct))
+    if distinct and not numbers:  # words, which may be lists of labels, or too many to be classes
+        example = next((cell for cell in cells if len(_labels_in(cell)) > 1 or BRACKETS.fullmatch(cell)), "")
+        if example:
+            raise _which(source, f"{example!r}", "multilabel (several labels a sample) or classification")
+        if len(distinct) > max(FEW, len(cells) // 2):
+            got = f"{len(distinct)} different words in {len(cells)} rows, such as {cells[0]!r}"
+            raise _which(source, got, "classification if these are classes; numbers are written as 12.5")
         return "classification", "the labels"
     few = len(numbers) <= FEW and len(cells) >= 5 * len(numbers)
     if numbers and few and len(numbers) == len(distinct) and all(number.is_integer() for number in numbers):
@@ -190,16 +195,6 @@ def guess_kind(source: Path, columns: Sequence[str], id_column: str = "id") -> t
         kinds = "classification (they are classes) or regression (they are amounts, or grades: then with --metric kappa"
         raise _which(source, got, f"{kinds} or mae)")
     return "regression", "the labels"
-
-
-def _check_names(source: Path, cells: Sequence[str], distinct: int) -> None:
-    """Refuse words that may be lists of labels, or too many to be classes."""
-    example = next((cell for cell in cells if len(_labels_in(cell)) > 1 or BRACKETS.fullmatch(cell)), "")
-    if example:
-        raise _which(source, f"{example!r}", "multilabel (several labels a sample) or classification")
-    if distinct > max(FEW, len(cells) // 2):
-        got = f"{distinct} different words in {len(cells)} rows, such as {cells[0]!r}"
-        raise _which(source, got, "classification if these are classes; numbers are written as 12.5")
 
 
 def _which(source: Path, got: str, kinds: str) -> UsageError:
@@ -216,7 +211,11 @@ def compare(labels: Labels, others: Iterable[Task]) -> tuple[str | None, list[st
     not_compared: list[str] = []
     content = _content(labels)
     for task in others:
-        other = _local_labels(task)
+        try:
+            here = is_local(task.source.url) or linked_file(task.dataset, task.source) or cached(task.source)
+            other = load_labels(task) if here else None
+        except NeucoError:  # another task's broken file is not this contributor's concern
+            other = None
         if other is None:
             not_compared.append(task.id)
             continue
@@ -232,14 +231,6 @@ def compare(labels: Labels, others: Iterable[Task]) -> tuple[str | None, list[st
 def _content(labels: Labels) -> dict[str, bytes]:
     """The labels by id, whatever their columns are called: dictionaries do not mind the order."""
     return {name: row.tobytes() for name, row in zip(labels.ids, labels.values + 0.0, strict=True)}
-
-
-def _local_labels(task: Task) -> Labels | None:
-    try:
-        here = is_local(task.source.url) or linked_file(task.dataset, task.source) or cached(task.source)
-        return load_labels(task) if here else None
-    except NeucoError:
-        return None  # another task's broken file is not this contributor's concern; it counts as not compared
 
 
 def _write(path: Path, source: Path, data: bytes, replace: bool) -> None:
