@@ -347,7 +347,13 @@ def print_board(board: Board, grid: report.Grid, *, details: bool = False) -> No
     title, name = board.about.title, board.about.id
     say(f"{title} ({name})" if title else name)
     if not board.rows and board.suite:
-        say(_nobody(board.suite.id, {task.id for task in board.tasks}))
+        suite, task_ids = board.suite.id, {task.id for task in board.tasks}
+        sentence = nobody(suite)
+        if without_labels(list_tasks(*task_ids)):
+            sentence = f"No scores yet. The labels are not on this machine: `neuco data pin --suite {suite}`."
+        others = [item.id for item in list_published(registry_dir()) if task_ids <= {*item.tasks}]
+        commands = ", ".join(f"`neuco leaderboard show {name}`" for name in others)
+        say(sentence + (f" Published results: {commands}." if commands else ""))
         return
     right, prefix = set(range(len(grid.headers))) - {1}, common_prefix([task.id for task in board.tasks])
     click.echo(table(grid.headers, grid.rows, right, drop=grid.drop, prefix=prefix, strong=grid.best))
@@ -356,15 +362,6 @@ def print_board(board: Board, grid: report.Grid, *, details: bool = False) -> No
     for section in report.details(board) if details else ():
         click.echo()
         print_section(board, section)
-
-
-def _nobody(suite: str, task_ids: set[str]) -> str:
-    """What to do about a suite on which nobody has a score, and what has been published."""
-    sentence = nobody(suite)
-    if without_labels(list_tasks(*task_ids)):
-        sentence = f"No scores yet. The labels are not on this machine: `neuco data pin --suite {suite}`."
-    published = [f"`neuco leaderboard show {p.id}`" for p in list_published(registry_dir()) if task_ids <= {*p.tasks}]
-    return sentence + (f" Published results: {', '.join(published)}." if published else "")
 
 
 def print_section(board: Board, section: Section) -> None:

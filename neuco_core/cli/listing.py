@@ -28,7 +28,11 @@ from neuco_core.text import counted
 def tasks(patterns: Sequence[str], tags: Sequence[str], as_json: bool, **conditions: Any) -> None:
     """List tasks. All conditions must hold; of several ids or globs, any."""
     specs = list_tasks(*patterns, tag=tags, **conditions)
-    copied = {dataset for dataset in {task.dataset for task in specs} if _has_copy(dataset)}
+    copied = set()
+    for dataset in {task.dataset for task in specs}:
+        with contextlib.suppress(NeucoError):  # a link that is wrong shows itself when the labels are asked for
+            if dataset_root(dataset) is not None:
+                copied.add(dataset)
     rows = []
     for task, task_pin in zip(specs, find_pins([task.source for task in specs]), strict=True):
         title = f"control: {task.title}" if task.control else task.title
@@ -111,12 +115,6 @@ def _print(
     problems = catalog().problems()
     if problems:
         click.echo(f"{counted(len(problems), 'broken plugin')} left out: run `neuco plugins`", err=True)
-
-
-def _has_copy(dataset: str) -> bool:
-    with contextlib.suppress(NeucoError):  # a link that is wrong shows itself when the labels are asked for
-        return dataset_root(dataset) is not None
-    return False
 
 
 def _state(task: Task, pin: Pin | None, *, copied: bool) -> str:

@@ -271,7 +271,12 @@ def _score(request: ScoreRequest, choice: Choice, preview: Preview | None, form:
     Answer(plans, results, made, preview, save=request.save).give(form)
     scored = any(outcome.status == "ok" for outcome in results)
     if request.files and choice.suite and scored and form.form == "table":
-        command = ["neuco", "leaderboard", "show", _board_with_scores(choice), "--with", str(request.files[0])]
+        board, tasks = choice.suite, {task.id for task in choice.tasks}
+        if not any(record.task in tasks and record.ok for record in read_all(registry_dir())):
+            # Nobody has scores on it: a published board of its tasks, if a file can be placed on one.
+            published = (item for item in list_published(registry_dir()) if item.protocol and tasks <= {*item.tasks})
+            board = next((item.id for item in published), board)
+        command = ["neuco", "leaderboard", "show", board, "--with", str(request.files[0])]
         click.echo(f"where it would stand: {shlex.join(command)}")
     _end(results, request, () if request.everything else choice.asked)
 
@@ -289,14 +294,6 @@ def _offer_labels(choice: Choice, *, yes: bool) -> None:
         with redirect_stdout(sys.stderr):
             show_reports(reports)
         confirm(reports, yes=yes)
-
-
-def _board_with_scores(choice: Choice) -> str:
-    """The suite, or if nobody has scores on it, a published board of its tasks on which a file can be placed."""
-    suite, tasks = str(choice.suite), {task.id for task in choice.tasks}
-    if any(record.task in tasks and record.ok for record in read_all(registry_dir())):
-        return suite
-    return next((p.id for p in list_published(registry_dir()) if p.protocol and tasks <= {*p.tasks}), suite)
 
 
 def _open_files(request: ScoreRequest, tasks: Sequence[Task], shared: str) -> list[EmbeddingsFile]:

@@ -219,21 +219,18 @@ class Answer:
             rows = csv.DictWriter(buffer, COLUMNS, lineterminator="\n")
             rows.writeheader()
             for outcome in self.results:
-                rows.writerow({name: as_cell(value) for name, value in self._csv_row(outcome).items()})
+                row = {**outcome.cell.to_json(), "status": outcome.status, "reason": clean(outcome.reason)}
+                row = {name: row[name] for name in (*CELL, "reason")} | {"look": str(self.preview or "")}
+                record = outcome.record
+                if record is not None and record.ok:
+                    row |= {name: getattr(record, name) for name in ("metric", "mean", "std", "q")}
+                    row |= {"samples": record.samples.get("used"), "labels": record.samples.get("labels")}
+                    row |= {"median": middle(record.per_split), "splits": split_count(record.per_split)}
+                rows.writerow({name: as_cell(value) for name, value in row.items()})
             return buffer.getvalue()
         with redirect_stdout(buffer):
             self._show()
         return buffer.getvalue()
-
-    def _csv_row(self, outcome: PlannedOutcome) -> dict[str, Any]:
-        cell = {**outcome.cell.to_json(), "status": outcome.status}
-        row = {name: cell[name] for name in CELL} | {"reason": clean(outcome.reason), "look": str(self.preview or "")}
-        record = outcome.record
-        if record is None or not record.ok:
-            return row
-        row |= {name: getattr(record, name) for name in ("metric", "mean", "std", "q")}
-        row |= {"samples": record.samples.get("used"), "labels": record.samples.get("labels")}
-        return row | {"median": middle(record.per_split), "splits": split_count(record.per_split)}
 
     def _show(self) -> None:
         """The scores as a table, then what has none and why, then where the numbers come from."""

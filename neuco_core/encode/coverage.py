@@ -66,22 +66,18 @@ def validate_file(path: Path, dataset: Dataset) -> Validation:
     """Read the file and compare. Infinite values and duplicate ids are already errors when the file is read."""
     embeddings = read_embeddings(path)
     wanted = dataset_ids(dataset)
+    present, known = set(embeddings.ids), set(wanted)
     return Validation(
         file=str(path),
         dataset=dataset.id,
         rows=len(embeddings.ids),
         dim=int(embeddings.values.shape[1]),
         wanted=len(wanted),
-        missing=_not_in(wanted, embeddings.ids),
-        unknown=_not_in(embeddings.ids, wanted),
+        missing=tuple(name for name in wanted if name not in present),
+        unknown=tuple(name for name in embeddings.ids if name not in known),
         replaced=sum(embeddings.replaced.values()),
         sha256=embeddings.sha256,
     )
-
-
-def _not_in(names: tuple[str, ...], others: tuple[str, ...]) -> tuple[str, ...]:
-    there = set(others)
-    return tuple(name for name in names if name not in there)
 
 
 def dataset_ids(dataset: Dataset) -> tuple[str, ...]:
