@@ -73,10 +73,7 @@ def as_page(notebook: Path) -> str:
 
 
 def moved(link: str, page: str, where: dict[str, str], root: Path, code: str = "") -> str | None:
-    """A link of the page ``page`` of the tree as it is on the site; None if its target is not there.
-
-    ``code`` is the address under which files of the tree can be read, if it is known.
-    """
+    """A link of a page of the tree as it is on the site; None if its target is not there, nor below ``code``."""
     parts = urlsplit(link)
     if parts.scheme == "https" or link.startswith("#"):
         return link

@@ -181,10 +181,7 @@ def where_all_is_data(
     limits: Limits,
     read: Mapping[str, Path] | None = None,
 ) -> tuple[dict[str, Any], Path]:
-    """Run a command of ``ci.evaluate`` in a tree of stubs, with parts of main's registry.
-
-    Gives what the command gives, and the folder of its files.
-    """
+    """Run a command of ``ci.evaluate`` in a tree of stubs; gives what it gives, and the folder of its files."""
     tree, out = Path(tempfile.mkdtemp(dir=boxes.scratch)), Path(tempfile.mkdtemp(dir=boxes.scratch))
     copy_main(boxes.base, tree, registry)
     for plugin in plugins:

@@ -93,13 +93,8 @@ def baseline_check(task: Task, record: Record) -> dict[str, Any] | None:
     same = (expected.method, expected.protocol) == (record.method, record.protocol)
     if same and record.mean is not None and math.isfinite(record.mean):
         met = abs(record.mean - expected.score) <= expected.tolerance
-    return {
-        "method": expected.method,
-        "score": expected.score,
-        "tolerance": expected.tolerance,
-        "protocol": expected.protocol,
-        "met": met,
-    }
+    facts = {name: getattr(expected, name) for name in ("method", "score", "tolerance", "protocol")}
+    return {**facts, "met": met}
 
 
 def verdict(results: Sequence[PlannedOutcome], asked: Collection[str] = ()) -> str:

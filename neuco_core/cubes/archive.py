@@ -57,10 +57,7 @@ def pack_images(
     leave_out_damaged: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> dict[str, str]:
-    """Write the images of a folder to one archive; gives those left out, each with the reason.
-
-    Every file is read before anything is refused, so that one look shows all that is wrong.
-    """
+    """Write the images of a folder to one archive, after all were read; gives those left out, with the reason."""
     samples: dict[str, Sample] = {}
     bad: dict[str, str] = {}
     with replacing(out) as temporary:

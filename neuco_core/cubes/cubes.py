@@ -189,9 +189,7 @@ class CubeSource(Protocol):
 
 
 class Selection:
-    """Some bands, seasons and samples of a source, in its order. Its version is that of the whole: a part is no other
-    data.
-    """
+    """Some bands, seasons and samples of a source, in its order. Its version is that of the whole."""
 
     def __init__(
         self, source: CubeSource, bands: Sequence[str] = (), seasons: Sequence[str] = (), ids: Collection[str] = ()

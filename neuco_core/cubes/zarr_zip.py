@@ -153,10 +153,7 @@ def _unpacked_size(compressor: str, data: bytes) -> int | None:
 
 
 def read_cube(path: Path, seasons: Sequence[int], expected: tuple[int, ...]) -> np.ndarray:
-    """Some seasons of one file: (season, band, y, x), in the type that is stored.
-
-    ``expected`` is how its shape must begin: (1, seasons, bands).
-    """
+    """Some seasons of one file, in the stored type; its shape must begin as ``expected``: (1, seasons, bands)."""
     try:
         with zipfile.ZipFile(path) as archive:
             check_members(archive, path)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from neuco_core.encoders import MAX_DIM
 from neuco_core.errors import DataError, NeucoError
 from neuco_core.tables.embeddings import read_embeddings
-from neuco_core.text import join_names
 
 if TYPE_CHECKING:
     from neuco_core.specs import Dataset
@@ -25,41 +24,29 @@ class Validation:
     dataset: str
     rows: int
     dim: int
-    wanted: int
-    missing: tuple[str, ...]
-    unknown: tuple[str, ...]
-    replaced: int
+    ids: int
+    missing: int
+    first_missing: tuple[str, ...]
+    unknown: int
+    first_unknown: tuple[str, ...]
+    replaced_values: int
     sha256: str
 
     def problems(self) -> list[str]:
         """One sentence for each reason to refuse the file; ids that the dataset does not know are not a reason."""
         problems = []
         if self.missing:
-            names = ", ".join(self.missing[:SHOWN])
-            which = f"the first are {names}" if len(self.missing) > SHOWN else names
-            problems.append(f"{len(self.missing)} of {self.wanted} ids are missing: {which}")
+            names = ", ".join(self.first_missing)
+            which = f"the first are {names}" if self.missing > SHOWN else names
+            problems.append(f"{self.missing} of {self.ids} ids are missing: {which}")
         if self.dim > MAX_DIM:
             problems.append(f"{self.dim} dimensions; at most {MAX_DIM} are allowed")
-        if self.replaced:
-            problems.append(f"{self.replaced} values are missing or not numbers")
+        if self.replaced_values:
+            problems.append(f"{self.replaced_values} values are missing or not numbers")
         return problems
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "file": self.file,
-            "dataset": self.dataset,
-            "ok": not self.problems(),
-            "problems": self.problems(),
-            "rows": self.rows,
-            "dim": self.dim,
-            "ids": self.wanted,
-            "missing": len(self.missing),
-            "first_missing": list(self.missing[:SHOWN]),
-            "unknown": len(self.unknown),
-            "first_unknown": list(self.unknown[:SHOWN]),
-            "replaced_values": self.replaced,
-            "sha256": self.sha256,
-        }
+        return {**asdict(self), "ok": not self.problems(), "problems": self.problems()}
 
 
 def validate_file(path: Path, dataset: Dataset) -> Validation:
@@ -67,15 +54,19 @@ def validate_file(path: Path, dataset: Dataset) -> Validation:
     embeddings = read_embeddings(path)
     wanted = dataset_ids(dataset)
     present, known = set(embeddings.ids), set(wanted)
+    missing = tuple(name for name in wanted if name not in present)
+    unknown = tuple(name for name in embeddings.ids if name not in known)
     return Validation(
         file=str(path),
         dataset=dataset.id,
         rows=len(embeddings.ids),
         dim=int(embeddings.values.shape[1]),
-        wanted=len(wanted),
-        missing=tuple(name for name in wanted if name not in present),
-        unknown=tuple(name for name in embeddings.ids if name not in known),
-        replaced=sum(embeddings.replaced.values()),
+        ids=len(wanted),
+        missing=len(missing),
+        first_missing=missing[:SHOWN],
+        unknown=len(unknown),
+        first_unknown=unknown[:SHOWN],
+        replaced_values=sum(embeddings.replaced.values()),
         sha256=embeddings.sha256,
     )
 
@@ -104,7 +95,9 @@ def dataset_ids(dataset: Dataset) -> tuple[str, ...]:
 
 def one_line(validation: Validation) -> str:
     """A summary for people."""
-    text = f"{validation.rows} rows of {validation.dim} values for {validation.wanted} ids of {validation.dataset}"
+    text = f"{validation.rows} rows of {validation.dim} values for {validation.ids} ids of {validation.dataset}"
     if validation.unknown:
-        text += f"; {len(validation.unknown)} rows belong to no sample of it ({join_names(validation.unknown)})"
+        more = f" and {validation.unknown - SHOWN} more" if validation.unknown > SHOWN else ""
+        names = ", ".join(validation.first_unknown) + more
+        text += f"; {validation.unknown} rows belong to no sample of it ({names})"
     return text

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -148,34 +148,22 @@ def read_lock(path: Path) -> tuple[Locked, ...]:
     except (OSError, UnicodeDecodeError) as error:
         raise DataError(f"the lock cannot be read: {error}", where=path) from error
     packages: dict[str, Locked] = {}
-    for number, line in _lines(text):
-        locked = _package(line, f"{path.parent.name}/{path.name}, line {number}")
-        if locked.name in packages:
-            raise DataError("a package twice", where=f"{path}, line {number}", got=locked.name)
-        packages[locked.name] = locked
+    plain = re.sub(r"(^|[ \t])#.*", "", "\n".join(text.splitlines()), flags=re.MULTILINE)
+    number = 1
+    for line in re.split(r"(?<!\\)\n", plain):  # one that ends with a backslash goes on in the next
+        if words := line.replace("\\\n", " ").split():
+            locked = _package(words, f"{path.parent.name}/{path.name}, line {number}")
+            if locked.name in packages:
+                raise DataError("a package twice", where=f"{path}, line {number}", got=locked.name)
+            packages[locked.name] = locked
+        number += line.count("\n") + 1
     if len(packages) > MOST:
         raise DataError("too many packages", where=path, expected=f"at most {MOST}", got=len(packages), hint=HINT)
     return tuple(packages.values())
 
 
-def _lines(text: str) -> Iterator[tuple[int, str]]:
-    """Lines with those that they are continued by, without comments, each with the number of its first."""
-    whole, first = "", 0
-    for number, line in enumerate(text.splitlines(), 1):
-        plain = re.sub(r"(^|\s)#.*$", "", line).strip()
-        first = first or number
-        whole += " " + plain.removesuffix("\\")
-        if plain.endswith("\\"):
-            continue
-        if whole.strip():
-            yield first, whole.strip()
-        whole, first = "", 0
-    if whole.strip():
-        yield first, whole.strip()
-
-
-def _package(line: str, where: str) -> Locked:
-    pin, *options = line.split()
+def _package(words: list[str], where: str) -> Locked:
+    pin, *options = words
     match = PINNED.fullmatch(pin)
     hashes = [HASH.fullmatch(option) for option in options]
     if match is None or not all(hashes):

@@ -61,10 +61,7 @@ def unrevised(url: str) -> str:
 
 
 def fetch_unverified(remote: Remote, folder: Path, *, progress: bool | None = None) -> tuple[Path, str]:
-    """The file of the first address that answers, unchecked, in ``folder``: for ``neuco data pin`` to look at.
-
-    With it the address, in which a branch is replaced by the commit that it stands for now.
-    """
+    """The file of the first address that answers, unchecked, and the address, with the commit for its branch."""
     settings = Settings.from_environment()
     path = folder / file_name(remote.url)
     failures: list[NeucoError] = []
@@ -233,10 +230,7 @@ def pins_file() -> Path:
 
 
 def find_pin(remote: Remote, files: Sequence[Mapping[str, Pin]] = ()) -> Pin | None:
-    """The hash that a remote must have: the declared one, else the pinned one, else None.
-
-    ``files`` are the pins of the registry and of the user; they are read unless they are given.
-    """
+    """The declared hash of a remote, else the pinned one, else None; ``files`` are pins that were read before."""
     if remote.sha256 is not None:
         return Pin(remote.sha256, remote.size)
     shipped, user = (pins.get(remote.url) for pins in files or (read_pins(shipped_pins()), read_pins(user_pins())))

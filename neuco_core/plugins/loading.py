@@ -137,10 +137,7 @@ class Plugins:
         return self._answers[asked]
 
     def collect(self, noun: str) -> tuple[dict[str, Spec], list[BrokenPlugin]]:
-        """The newest spec of each id, and the broken plugins. An id that is registered twice counts as broken.
-
-        Plugins that cannot bring this noun are not even imported.
-        """
+        """The newest spec of each id, and the broken plugins; an id that is registered twice counts as broken."""
         plugins, broken = self.survey(noun)
         by_id: dict[str, list[Spec]] = {}
         for kind, spec in (pair for plugin in plugins for pair in plugin.specs):

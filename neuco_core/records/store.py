@@ -195,10 +195,7 @@ def write_records(registry: Path, new: Iterable[Record], gone: Iterable[Key] = (
 
 @contextmanager
 def exclusive(registry: Path) -> Iterator[None]:
-    """Let one run at a time write records, and clear away what a killed one left half-written.
-
-    The lock ends with the process, however it ends.
-    """
+    """Let one run at a time write records, and clear away what a killed one left half-written."""
     from filelock import FileLock, Timeout  # heavy: asyncio, 0.1 s, and only runs need it
 
     folder = registry / FOLDER

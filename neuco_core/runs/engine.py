@@ -63,10 +63,7 @@ class EngineError(NeucoError):
 
 @dataclass(frozen=True)
 class StepLimits:
-    """What a step may use: seconds of a score, seconds of making embeddings, bytes of memory (None: no limit).
-
-    Embeddings of a large dataset may well take hours; these seconds hold where nobody gave any.
-    """
+    """What a step may use: seconds of a score, seconds of making embeddings, bytes of memory (None: no limit)."""
 
     seconds: float = 3600.0
     embed_seconds: float = 24 * 3600.0

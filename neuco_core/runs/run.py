@@ -24,12 +24,11 @@ from neuco_core.fetch.links import vouched_by_user
 from neuco_core.files import hashed
 from neuco_core.plugins.catalog import load_protocol
 from neuco_core.records.fingerprint import CellInputs, claims
-from neuco_core.records.model import NO_SCORE, Record, summary
+from neuco_core.records.model import NO_SCORE, Facts, Record, summary
 from neuco_core.records.store import exclusive, records_file, unwritable, write_records
 from neuco_core.runs.engine import EngineLike, StepLimits
 from neuco_core.runs.messages import Embed, Failed, Group, Result, ScoreCell, Scored, Skipped
 from neuco_core.runs.plan import Plan, PlannedCell
-from neuco_core.specs import Spec
 from neuco_core.text import one_line
 
 CHANGED = "its code or data changed while it was scored; the next run will score it again"
@@ -44,10 +43,7 @@ log = logging.getLogger(__name__)
 
 @contextmanager
 def shared_folder() -> Iterator[str]:
-    """A folder for what the workers of one run share: labels, loaded once, and embeddings that are made afresh.
-
-    The run holds a lock on it, which ends with the process, however that ends.
-    """
+    """A folder for what a run's workers share, locked as long as the process lives; it clears those of killed runs."""
     # The folders of runs that were killed are removed: those that can be locked. What holds one is another run.
     for left in Path(gettempdir()).glob(f"{SHARED}*"):
         with suppress(OSError), ExitStack() as stack:
@@ -187,6 +183,10 @@ def make_record(cell: PlannedCell, result: Result | None, engine: str) -> Record
         fields = {"status": "skipped", "reason": one_line(getattr(result, "reason", "")), "dim": cell.method.dim}
         if isinstance(result, Failed):
             fields |= {"status": "failed", "failure": result.kind}
+    origins: Facts = {"method": "", "task": ""}  # no folders of this machine
+    for noun, origin in (("method", cell.method.origin), ("task", cell.task.origin)):
+        if origin is not None:
+            origins[noun] = f"{origin.distribution} {origin.version}" if origin.distribution else origin.plugin
     return Record(
         method=cell.method.id,
         method_version=cell.method.version,
@@ -203,17 +203,9 @@ def make_record(cell: PlannedCell, result: Result | None, engine: str) -> Record
         provenance={
             **(result.provenance if result else {}),
             "engine": engine,
-            "origin": {"method": _origin(cell.method), "task": _origin(cell.task)},
+            "origin": origins,
             **({"labels": vouched} if (vouched := vouched_by_user(cell.task)) else {}),
             "time": datetime.now(UTC).isoformat(timespec="seconds"),
         },
         **fields,
     )
-
-
-def _origin(spec: Spec) -> str:
-    """The distribution and its version, or the plugin's name: no folders of this machine."""
-    origin = spec.origin
-    if origin is None:
-        return ""
-    return f"{origin.distribution} {origin.version}" if origin.distribution else origin.plugin

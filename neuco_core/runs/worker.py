@@ -185,10 +185,7 @@ class WorkerSteps:
 
 
 def shared_labels(task: Task, folder: str) -> Labels:
-    """The labels of a task: whichever worker of a run needs them first loads and verifies them, the others read them.
-
-    ``folder`` is shared by the workers of a run, or "" where they share none.
-    """
+    """The labels of a task; in a ``folder`` of a run, whichever worker loads them first writes them for the others."""
     shared = Path(folder)
     if not folder or not shared.is_dir():  # e.g. a worker on another machine
         return load_labels(task)

@@ -202,10 +202,7 @@ def _which(source: Path, got: str, kinds: str) -> UsageError:
 
 
 def compare(labels: Labels, others: Iterable[Task]) -> tuple[str | None, list[str], list[str]]:
-    """Refuse labels that another task has. Gives the dataset they seem to belong to, and which tasks were compared.
-
-    Only what is on this machine is read; a task whose labels would have to be fetched is not compared.
-    """
+    """Refuse labels that another task on this machine has; gives their likely dataset, and what was compared."""
     dataset: str | None = None
     compared: list[str] = []
     not_compared: list[str] = []

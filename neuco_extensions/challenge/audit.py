@@ -158,11 +158,8 @@ def _public_rules(host: Host) -> str:
         published = json.loads(read_limited(path, LARGEST))
     except (OSError, ValueError, NeucoError) as error:
         return f"{path.name} cannot be read: {error}"
-    return (
-        ""
-        if _is_of(published, public_rules(load_rules(host.challenge.folder)))
-        else f"{path.name} is not what the rules say"
-    )
+    same = _is_of(published, public_rules(load_rules(host.challenge.folder)))
+    return "" if same else f"{path.name} is not what the rules say"
 
 
 def _is_of(published: Any, rules: Any) -> bool:
