@@ -14,7 +14,7 @@ from neuco_core.cli.options import ids_of
 from neuco_core.cli.output import can_ask, clean, echo_json, echo_rows, json_option, table
 from neuco_core.errors import EXIT_CODES, ChecksumError, DataError, NeucoError, UsageError
 from neuco_core.fetch import links
-from neuco_core.fetch.cache import MADE, CachedFile, cache_dir, discard, entries, files_made, prunable, remove
+from neuco_core.fetch.cache import MADE, cache_dir, discard, entries, files_made, intact, prunable, remove
 from neuco_core.fetch.fetch import cached, users
 from neuco_core.fetch.fetch import fetch as fetch_file
 from neuco_core.fetch.transfer import TransientError
@@ -224,7 +224,7 @@ def link(dataset: str | None, folder: Path | None, forget: bool, as_json: bool) 
 def ls(as_json: bool) -> None:
     """List the cache: files, what uses them, and what encoders made."""
     used = users()
-    files = [{**_describe(item), "used_by": used.get(item.sha256, [])} for item in entries()]
+    files = [{**_describe(item), "used_by": used.get(item.parent.name, [])} for item in entries()]
     sizes = {name: sum(path.stat().st_size for path in files_made(name)) for name in MADE}
     made = {name: size for name, size in sizes.items() if size}
     if as_json:
@@ -238,8 +238,8 @@ def ls(as_json: bool) -> None:
         click.echo(f"made here, and made again if removed (`neuco data prune --all`): {listed}")
 
 
-def _describe(item: CachedFile) -> dict[str, Any]:
-    return {"sha256": item.sha256, "size": item.path.stat().st_size, "name": item.path.name, "path": str(item.path)}
+def _describe(item: Path) -> dict[str, Any]:
+    return {"sha256": item.parent.name, "size": item.stat().st_size, "name": item.name, "path": str(item)}
 
 
 @click.command()
@@ -283,7 +283,7 @@ def check(datasets: Sequence[str], as_json: bool) -> None:
 def _check_cache(as_json: bool) -> None:
     rows = []
     for item in entries():
-        rows.append({**_describe(item), "intact": item.intact()})
+        rows.append({**_describe(item), "intact": intact(item)})
         if not rows[-1]["intact"]:
             discard(item)
     cells = [(r["sha256"][:12], r["name"], "ok" if r["intact"] else "corrupt, removed") for r in rows]

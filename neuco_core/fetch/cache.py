@@ -15,7 +15,6 @@ import tempfile
 import time
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from neuco_core.errors import DataError
@@ -53,32 +52,25 @@ def _own_folder(variable: str, usual: str) -> Path:
     return path
 
 
-@dataclass(frozen=True)
-class CachedFile:
-    """A file in the cache."""
-
-    sha256: str
-    path: Path
-
-    def intact(self) -> bool:
-        return hash_file(self.path) == self.sha256
-
-
 def hash_file(path: Path) -> str:
     """The sha256 of a file, as 64 hexadecimal digits."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def entry(sha256: str, name: str) -> CachedFile:
-    """The place of a file in the cache, whether it is there or not."""
-    return CachedFile(sha256, cache_dir() / "sha256" / sha256[:2] / sha256 / (name or "file"))
+def entry(sha256: str, name: str) -> Path:
+    """The place of a file in the cache, whether it is there or not: its folder is named by its hash."""
+    return cache_dir() / "sha256" / sha256[:2] / sha256 / (name or "file")
 
 
-def entries() -> list[CachedFile]:
+def intact(path: Path) -> bool:
+    """Whether a file in the cache is there with the bytes that its folder says."""
+    return path.is_file() and hash_file(path) == path.parent.name
+
+
+def entries() -> list[Path]:
     """All files in the cache, by hash."""
-    root = cache_dir() / "sha256"
-    return [CachedFile(path.parent.name, path) for path in sorted(root.glob("??/*/*")) if path.is_file()]
+    return [path for path in sorted((cache_dir() / "sha256").glob("??/*/*")) if path.is_file()]
 
 
 def files_made(name: str) -> list[Path]:
@@ -93,7 +85,7 @@ def leftovers() -> list[Path]:
 
 def prunable(used: Collection[str] | None) -> list[Path]:
     """What can be removed: files with another sha256 than those in use, and leftovers; for None all that neuco made."""
-    unused = [item.path for item in entries() if used is None or item.sha256 not in used]
+    unused = [path for path in entries() if used is None or path.parent.name not in used]
     dead = [path for path in leftovers() if time.time() - path.stat().st_mtime > QUIET]
     if used is not None:
         return [*unused, *dead]
@@ -111,10 +103,10 @@ def remove(paths: Iterable[Path]) -> None:
                 (root / folder).rmdir()
 
 
-def discard(item: CachedFile) -> None:
+def discard(path: Path) -> None:
     """Remove a file from the cache; another process may have done it already."""
-    with writing(item.path.parent):
-        remove([item.path])
+    with writing(path.parent):
+        remove([path])
 
 
 @contextmanager
@@ -162,9 +154,8 @@ def write_json(path: Path, value: object) -> None:
         write_atomic(path, (text + "\n").encode())
 
 
-def store(source: Path, target: CachedFile) -> Path:
+def store(source: Path, target: Path) -> Path:
     """Move a verified file to its place."""
-    with writing(target.path.parent):
-        target.path.parent.mkdir(parents=True, exist_ok=True)
-        source.replace(target.path)
-    return target.path
+    with writing(target.parent):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        return source.replace(target)

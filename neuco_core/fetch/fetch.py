@@ -97,22 +97,22 @@ def is_local(url: str) -> bool:
 def cached(remote: Remote) -> Path | None:
     """The remote's file if the cache has it intact; uses no network and changes nothing."""
     pin = find_pin(remote)
-    item = cache.entry(pin.sha256, file_name(remote.url)) if pin else None
-    return item.path if item and item.path.is_file() and item.intact() else None
+    path = cache.entry(pin.sha256, file_name(remote.url)) if pin else None
+    return path if path and cache.intact(path) else None
 
 
-def _cached(url: str, pin: Pin, item: cache.CachedFile, progress: bool | None) -> Path:
+def _cached(url: str, pin: Pin, target: Path, progress: bool | None) -> Path:
     settings = Settings.from_environment()
-    if _usable(item):
-        return item.path
+    if _usable(target):
+        return target
     if settings.offline:
         hint = "Unset NEUCO_OFFLINE and run `neuco data fetch TASK` once, or link a local copy with `neuco data link`"
         raise OfflineError("not in the cache, and NEUCO_OFFLINE is set", where=shown(url), hint=hint)
-    with cache.exclusive(item.path.parents[1]):
-        if _usable(item):  # another process may have fetched it while this one waited
-            return item.path
+    with cache.exclusive(target.parents[1]):
+        if _usable(target):  # another process may have fetched it while this one waited
+            return target
         with cache.scratch() as folder:
-            path = folder / item.path.name
+            path = folder / target.name
             resumed = download(url, path, settings, size=pin.size, progress=progress).resumed
             try:
                 verify(path, pin, shown(url))
@@ -122,17 +122,15 @@ def _cached(url: str, pin: Pin, item: cache.CachedFile, progress: bool | None) -
                 # The parts may be of two versions of the file; only a whole one proves that the server's is wrong.
                 download(url, path, settings, size=pin.size, progress=progress)
                 verify(path, pin, shown(url))
-            return cache.store(path, item)
+            return cache.store(path, target)
 
 
-def _usable(item: cache.CachedFile) -> bool:
+def _usable(path: Path) -> bool:
     """Whether the cache has the file; a corrupt one is removed."""
-    if not item.path.is_file():
-        return False
-    if item.intact():
-        return True
-    cache.discard(item)
-    return False
+    usable = cache.intact(path)
+    if not usable and path.is_file():
+        cache.discard(path)
+    return usable
 
 
 def file_name(url: str) -> str:

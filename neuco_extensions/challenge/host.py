@@ -12,7 +12,7 @@ import shutil
 import sqlite3
 import time
 from collections.abc import Iterable
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property, partial
@@ -47,7 +47,7 @@ def file_path(private: Path, sha256: str) -> Path:
     return private / "files" / sha256[:2] / sha256
 
 
-class Upload:
+class Upload(AbstractContextManager["Upload"]):
     """A file as it comes in. Leaving the block without ``keep`` leaves nothing behind.
 
     ``write`` raises as soon as the file is larger than allowed, so that no more than that is ever on disk.
@@ -85,9 +85,6 @@ class Upload:
         for folder in {target.parent, *(folder.parent for folder in new)}:
             _sync(folder)
 
-    def __enter__(self) -> Upload:
-        return self
-
     def __exit__(self, *_: object) -> None:
         with suppress(OSError):  # a full disk, which was told already
             self._file.close()
@@ -112,7 +109,7 @@ def _sync(folder: Path) -> None:
         os.close(handle)
 
 
-class Host:
+class Host(AbstractContextManager["Host"]):
     """A sealed challenge. Not for several threads at once: open another one for each.
 
     ``submit`` takes a submission in, ``workers.evaluate_waiting`` evaluates, ``answer`` is what a team may see.
@@ -131,9 +128,6 @@ class Host:
     def close(self) -> None:
         if "journal" in self.__dict__:  # who only evaluates opens none, and may not be able to
             self.journal.close()
-
-    def __enter__(self) -> Host:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()

@@ -151,14 +151,14 @@ def test_ls_and_verify(cache: Path) -> None:
         ("vectors.csv", ["soil_file"]),
     ]
     assert all(item["intact"] for item in parsed("check"))
-    damaged = next(item for item in entries() if item.path.name == "ph.csv")
-    damaged.path.write_bytes(PH[:-1])
+    damaged = next(item for item in entries() if item.name == "ph.csv")
+    damaged.write_bytes(PH[:-1])
     code, out, err = run("check")
     assert code == 4
     assert "corrupt, removed" in out
     assert "1 of 3 files" in err
     assert run("check")[0] == 0
-    assert not damaged.path.exists()
+    assert not damaged.exists()
 
 
 @pytest.mark.parametrize("args", ["ls", "check", "prune", "fetch soil_clay", "pin soil_ph"])
@@ -191,7 +191,7 @@ def test_prune_keeps_what_is_used_and_all_empties_the_cache_and_nothing_else(cac
     assert not stranger.parent.exists()
     assert not dead.parent.exists()
     assert alive.exists()
-    assert [item.path.name for item in entries()] == ["clay.csv"]
+    assert [item.name for item in entries()] == ["clay.csv"]
     alive.unlink()
     for name in ("encoded/method/soil/x.npz", "somebody-elses-file"):
         (cache / name).parent.mkdir(parents=True, exist_ok=True)
