@@ -100,7 +100,7 @@ def start(
                 resource.setrlimit(getattr(resource, name), (most, most))
             _leave_the_keyring()
             if group is not None:
-                group.enter()
+                (group / "cgroup.procs").write_text("0", encoding="ascii")  # and all that it starts
 
         process = psutil.Popen(
             [*whole, sys.executable, *arguments],

@@ -25,6 +25,8 @@ TREE, OUT, WARM = "/tree", "/out", "/warm"
 ROUND = 0.05  # seconds between two looks
 ENDING = 30  # seconds that the kernel may take to end processes that were killed
 CGROUPS = Path("/sys/fs/cgroup")
+# What a group's kernel counts where it had to enforce a limit, and which that is.
+EVENTS = (("memory.events", "oom_kill", "memory"), ("pids.events", "max", "processes"))
 COUNTS = re.compile(rb"^(RssAnon|VmPTE|Threads):\s+(\d+)", re.MULTILINE)  # of /proc/PID/status, memory in kB
 
 
@@ -61,27 +63,6 @@ class Limits:
         return {"RLIMIT_NOFILE": 1024, **({"RLIMIT_NPROC": 2 * self.threads} if release >= (5, 14) else {})}
 
 
-@dataclass(frozen=True)
-class Cgroup:
-    """A group of processes; its folder is how the kernel is told and asked."""
-
-    folder: Path
-
-    def enter(self) -> None:
-        """For the new process: everything that it starts is inside, too."""
-        (self.folder / "cgroup.procs").write_text("0", encoding="ascii")
-
-    def over(self) -> str:
-        """The limit that the kernel had to enforce, if any."""
-        if self._count("memory.events", "oom_kill"):
-            return "memory"
-        return "processes" if self._count("pids.events", "max") else ""
-
-    def _count(self, file: str, name: str) -> int:
-        lines = (self.folder / file).read_text(encoding="ascii").splitlines()
-        return next((int(line.split()[1]) for line in lines if line.split()[0] == name), 0)
-
-
 def cgroup_parent() -> Path | None:
     """The folder in which we may make groups that have limits."""
     try:
@@ -96,8 +77,8 @@ def cgroup_parent() -> Path | None:
 
 
 @contextlib.contextmanager
-def opened_cgroup(limits: Limits) -> Iterator[Cgroup | None]:
-    """A new group, or none where that is impossible; whatever is still in it is killed at the end."""
+def opened_cgroup(limits: Limits) -> Iterator[Path | None]:
+    """The folder of a new group, or none where that is impossible; whatever is in it is killed at the end."""
     above = cgroup_parent()
     if above is None:
         yield None
@@ -109,7 +90,7 @@ def opened_cgroup(limits: Limits) -> Iterator[Cgroup | None]:
         for name, value in settings.items():
             if (folder / name).exists():  # without swap there is no limit for it
                 (folder / name).write_text(str(value), encoding="ascii")
-        yield Cgroup(folder)
+        yield folder
     finally:
         until = time.monotonic() + ENDING
         while folder.exists() and time.monotonic() < until:  # killed processes leave a group a little later
@@ -131,7 +112,7 @@ class Started:
     process: psutil.Popen
     folders: list[int] = field(default_factory=list)
     first: list[psutil.Process] = field(default_factory=list)
-    group: Cgroup | None = None
+    group: Path | None = None
     ended: bool = False
 
 
@@ -169,8 +150,11 @@ def _over(started: Started, limits: Limits) -> str:
 
 def _over_outside(started: Started, limits: Limits) -> str:
     """What the kernel had to enforce, and files in memory, also deleted ones, as their file system knows them."""
-    if started.group is not None and (over := started.group.over()):
-        return over
+    if started.group is not None:
+        for file, event, limit in EVENTS:
+            lines = (started.group / file).read_text(encoding="ascii").splitlines()
+            if any(line.split()[0] == event and line.split()[1] != "0" for line in lines):
+                return limit
     if not started.folders:
         return ""
     written = _used(started.folders[0])[0]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any, ClassVar, NamedTuple, NoReturn, TypeVar
+from typing import Any, NamedTuple, NoReturn, TypeVar
 
 import click
 
@@ -36,19 +36,6 @@ def ids_of(*nouns: str) -> Callable[[click.Context, click.Parameter, str], list[
         return sorted(name for name in ids if name.startswith(incomplete))
 
     return complete
-
-
-class GroupedCommand(click.Command):
-    """A command whose help shows its options in groups: title → their names; what is in no group comes last."""
-
-    groups: ClassVar[Mapping[str, str]] = {}
-
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        rows = {param.name: row for param in self.get_params(ctx) if (row := param.get_help_record(ctx))}
-        sections = {title: [rows.pop(name) for name in names.split()] for title, names in self.groups.items()}
-        for title, listed in {**sections, "Other options": [*rows.values()]}.items():
-            with formatter.section(title):
-                formatter.write_dl(listed)
 
 
 def together(*options: Callable[[F], F]) -> Callable[[F], F]:

@@ -10,14 +10,13 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing, contextmanager, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import click
 
 from neuco_core.boards.published import list_published
 from neuco_core.cli.options import (
     Choice,
-    GroupedCommand,
     batch_option,
     choose,
     engine_option,
@@ -64,6 +63,15 @@ from neuco_core.text import counted, join_names
 UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 # Of the options, which choose the tasks and how they are scored.
 SELECTION = ("tasks", "suite", "kind", "tags", "dataset", "protocol", "k", "epochs", "lr", "seed")
+# Title → options, in the help.
+GROUPS = {
+    "What to score": "methods files everything params name strict allow_labels",
+    "On which tasks": "tasks suite kind tags dataset limit",
+    "How to score": "protocol k epochs lr seed",
+    "What to run": "dry_run retry fresh save yes",
+    "On which machine": "engine jobs threads batch_size time_limit embed_time_limit memory_limit",
+    "What to print": "form as_json out",
+}
 NAMED = 20  # failures that the last line names one by one
 
 
@@ -147,15 +155,15 @@ class ScoreRequest:
         return preview
 
 
-class ScoreCommand(GroupedCommand):
-    groups: ClassVar = {
-        "What to score": "methods files everything params name strict allow_labels",
-        "On which tasks": "tasks suite kind tags dataset limit",
-        "How to score": "protocol k epochs lr seed",
-        "What to run": "dry_run retry fresh save yes",
-        "On which machine": "engine jobs threads batch_size time_limit embed_time_limit memory_limit",
-        "What to print": "form as_json out",
-    }
+class ScoreCommand(click.Command):
+    """Help that shows the options in groups; what is in none comes last."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        rows = {param.name: row for param in self.get_params(ctx) if (row := param.get_help_record(ctx))}
+        sections = {title: [rows.pop(name) for name in names.split()] for title, names in GROUPS.items()}
+        for title, listed in {**sections, "Other options": [*rows.values()]}.items():
+            with formatter.section(title):
+                formatter.write_dl(listed)
 
 
 @click.command(cls=ScoreCommand)

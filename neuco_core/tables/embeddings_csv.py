@@ -205,10 +205,26 @@ def _read_blocks(blocks: Blocks, columns: CsvColumns, strict: bool) -> Table:
     targets = np.full(len(columns.header), kernel.IGNORED)
     targets[list(columns.places)] = np.arange(len(columns.places))
     targets[columns.header.index("id")] = kernel.ID
-    work = _Work(kernel, values, first, skip, targets, strict)
+
+    def read(block: int, text: np.ndarray, size: int) -> tuple[list[str], Counter[str]]:
+        last = block == len(rows) - 1
+        while last and size and text[size - 1] in b"\r\n":  # blank lines at the end
+            size -= 1
+        text[size] = kernel.NEWLINE
+        part = values[first[block] : first[block + 1]]
+        names, odd = np.empty((len(part), 2), np.int64), np.empty((ODD + len(targets), 4), np.int64)
+        counts: Counter[str] = Counter()
+        at, row, state = skip if block == 0 else 0, 0, kernel.FULL
+        while state == kernel.FULL:
+            state, at, row, count = kernel.read_rows(text, at, size, targets, part, row, names, odd)
+            counts += _settle(text, part, odd[:count], strict)
+        if state == kernel.BROKEN or (row < len(part) and not last):
+            raise OddError
+        return [_csv.clean_id(_text(text, place)) for place in names[:row]], counts
+
     ids: list[str] = []
     replaced: Counter[str] = Counter()
-    for names, counts in blocks.each(work.block):
+    for names, counts in blocks.each(read):
         ids += names
         replaced += counts
     if "" in ids or len(set(ids)) != len(ids) or replaced.total() == len(ids) * len(columns.places):
@@ -229,48 +245,20 @@ def _header_bytes(blocks: Blocks, header: Sequence[str]) -> int:
     return len(line)
 
 
-@dataclass(frozen=True)
-class _Work:
-    """What all blocks share."""
-
-    kernel: Any
-    values: np.ndarray
-    first: Sequence[int]
-    skip: int
-    targets: np.ndarray
-    strict: bool
-
-    def block(self, block: int, text: np.ndarray, size: int) -> tuple[list[str], Counter[str]]:
-        kernel = self.kernel
-        last = block == len(self.first) - 2
-        while last and size and text[size - 1] in b"\r\n":  # blank lines at the end
-            size -= 1
-        text[size] = kernel.NEWLINE
-        values = self.values[self.first[block] : self.first[block + 1]]
-        names, odd = np.empty((len(values), 2), np.int64), np.empty((ODD + len(self.targets), 4), np.int64)
-        replaced: Counter[str] = Counter()
-        at, row, state = self.skip if block == 0 else 0, 0, kernel.FULL
-        while state == kernel.FULL:
-            state, at, row, count = kernel.read_rows(text, at, size, self.targets, values, row, names, odd)
-            replaced += self._settle(text, values, odd[:count])
-        if state == kernel.BROKEN or (row < len(values) and not last):
+def _settle(text: np.ndarray, values: np.ndarray, odd: np.ndarray, strict: bool) -> Counter[str]:
+    """Read the cells that compiled code did not; a cell that is refused is left to who can say where it is."""
+    replaced: Counter[str] = Counter()
+    for row, column, *place in odd.tolist():
+        cell = _text(text, place)
+        with np.errstate(over="ignore"):
+            value = np.float32(_number(cell))
+        if np.isinf(value) or (np.isnan(value) and strict):
             raise OddError
-        return [_csv.clean_id(_text(text, place)) for place in names[:row]], replaced
-
-    def _settle(self, text: np.ndarray, values: np.ndarray, odd: np.ndarray) -> Counter[str]:
-        """Read the cells that compiled code did not; a cell that is refused is left to who can say where it is."""
-        replaced: Counter[str] = Counter()
-        for row, column, *place in odd.tolist():
-            cell = _text(text, place)
-            with np.errstate(over="ignore"):
-                value = np.float32(_number(cell))
-            if np.isinf(value) or (np.isnan(value) and self.strict):
-                raise OddError
-            if np.isnan(value):
-                replaced["missing" if cell.strip() in _csv.MISSING else "not_a_number"] += 1
-                value = np.float32(0)
-            values[row, column] = value
-        return replaced
+        if np.isnan(value):
+            replaced["missing" if cell.strip() in _csv.MISSING else "not_a_number"] += 1
+            value = np.float32(0)
+        values[row, column] = value
+    return replaced
 
 
 def _text(text: np.ndarray, place: Any) -> str:
