@@ -12,7 +12,7 @@ import numpy as np
 
 from neuco_core.env import how_to_install
 from neuco_core.errors import DataError, DependencyError
-from neuco_core.tables.limits import check_unpacked, load_array
+from neuco_core.tables.limits import check_unpacked, load_array, readable
 
 MODALITY = "image"  # of bands whose file names none
 SCENE = "scene"  # the season of an image that has no seasons
@@ -54,13 +54,8 @@ class Image:
 def read_image(path: Path) -> Image:
     """Read a file whole; whatever is wrong with it is one error that names it."""
     reader = READERS[path.suffix.lower()]
-    try:
+    with readable(path, "image"):
         image = reader(path)
-    except (DataError, DependencyError):
-        raise
-    except Exception as error:  # the libraries raise whatever their parts raise
-        reason = " ".join(str(error).split()) or type(error).__name__
-        raise DataError(f"damaged image: {reason}", where=path) from error
     if image.values.dtype.kind not in "iuf" or not image.values.size:
         raise DataError("not an image of numbers", where=path, got=f"{image.values.dtype} {image.values.shape}")
     if image.values.dtype.kind == "f" and not (np.abs(image.values) <= np.finfo(np.float32).max).all():

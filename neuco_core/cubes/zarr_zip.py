@@ -21,7 +21,7 @@ import numpy as np
 
 from neuco_core.env import how_to_install
 from neuco_core.errors import DataError, DependencyError
-from neuco_core.tables.limits import check_members, check_unpacked
+from neuco_core.tables.limits import check_members, check_unpacked, readable
 
 NAME = "bands"
 FORMAT = 2
@@ -154,21 +154,15 @@ def _unpacked_size(compressor: str, data: bytes) -> int | None:
 
 def read_cube(path: Path, seasons: Sequence[int], expected: tuple[int, ...]) -> np.ndarray:
     """Some seasons of one file, in the stored type; its shape must begin as ``expected``: (1, seasons, bands)."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            check_members(archive, path)
-            array = StoredArray(archive)
-            for cells in (array.shape, array.chunks):  # a chunk is unpacked whole, even where the array ends
-                check_unpacked(math.prod(cells) * max(array.dtype.itemsize, 4), path)
-            if len(array.shape) == 5 and array.shape[:3] == expected:
-                cube = np.empty((len(seasons), *array.shape[2:]), array.dtype.newbyteorder("="))
-                for row, season in enumerate(seasons):
-                    array.read(season, cube[row])
-                return cube
-    except (DataError, DependencyError):
-        raise
-    except Exception as error:  # the libraries raise whatever their parts raise: zip, zlib, blosc, JSON, …
-        reason = " ".join(str(error).split()) or type(error).__name__
-        raise DataError(f"damaged cube: {reason}", where=path, hint="Download it again") from error
+    with readable(path, "cube", "Download it again"), zipfile.ZipFile(path) as archive:
+        check_members(archive, path)
+        array = StoredArray(archive)
+        for cells in (array.shape, array.chunks):  # a chunk is unpacked whole, even where the array ends
+            check_unpacked(math.prod(cells) * max(array.dtype.itemsize, 4), path)
+        if len(array.shape) == 5 and array.shape[:3] == expected:
+            cube = np.empty((len(seasons), *array.shape[2:]), array.dtype.newbyteorder("="))
+            for row, season in enumerate(seasons):
+                array.read(season, cube[row])
+            return cube
     shape = ", ".join(map(str, expected))
     raise DataError("bands of the wrong shape", where=path, expected=f"({shape}, y, x)", got=array.shape)

@@ -8,20 +8,19 @@ from __future__ import annotations
 
 import zipfile
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 
-from neuco_core.errors import DataError, NeucoError
+from neuco_core.errors import DataError
 from neuco_core.fetch.cache import cache_dir
 from neuco_core.files import replacing
 from neuco_core.tables import csv as _csv
 from neuco_core.tables.embeddings import Embeddings, make_embeddings, read_embeddings, to_float32, write_embeddings
 from neuco_core.tables.embeddings_csv import value_columns, write_csv
-from neuco_core.tables.limits import check_array, check_members, check_unpacked
+from neuco_core.tables.limits import check_array, check_members, check_unpacked, readable
 
 ROWS = 1024  # at a time, in Parquet: the whole file at once would need several times the memory
 KEY, VALUES = "file_id", "embedding"  # TerraTorch's columns; others are metadata
@@ -29,21 +28,9 @@ WHOLE = ("embeddings.csv", "embeddings.parquet")
 SAMPLE = "_embedding.parquet"
 
 
-@contextmanager
-def _whole(path: Path, kind: str) -> Iterator[None]:
-    """Turn any failure into one line: on damaged files the libraries raise whatever their parts raise."""
-    try:
-        yield
-    except NeucoError:
-        raise
-    except Exception as error:
-        words = str(error).strip().splitlines() or [type(error).__name__]
-        raise DataError(f"damaged {kind} file: {words[0][:200]}", where=path) from error
-
-
 def read_npz(path: Path, strict: bool, dim: int | None) -> Embeddings:
     """The arrays ``ids`` (text) and ``values`` (one row per id)."""
-    with _whole(path, "NPZ"), zipfile.ZipFile(path) as archive:
+    with readable(path, "NPZ file"), zipfile.ZipFile(path) as archive:
         check_members(archive, path)
         names = [name.removesuffix(".npy") for name in archive.namelist()]
         if not {"ids", "values"} <= set(names):
@@ -68,9 +55,9 @@ def read_npy(path: Path, strict: bool, dim: int | None) -> Embeddings:
     if not side.is_file():
         hint = f"Write the ids, one per line, to {side.name}, or use NPZ with arrays ids and values"
         raise DataError("an NPY file has no ids", where=path, expected=f"a file {side}", hint=hint)
-    with _whole(path, "NPY"), path.open("rb") as file:
+    with readable(path, "NPY file"), path.open("rb") as file:
         values = _array(file, path.stat().st_size, path, path)
-    with _whole(side, "text"):
+    with readable(side, "text file"):
         ids = np.array(side.read_text(encoding="utf-8").splitlines(), dtype=str)
     return _from_arrays(ids, values, path, strict, dim)
 
@@ -87,7 +74,7 @@ def read_parquet(path: Path, strict: bool, dim: int | None) -> Embeddings:
     ids: list[str | None] = []
     values = np.empty((0, 0), dtype=np.float32)
     characters = 0
-    with _whole(path, "Parquet"):
+    with readable(path, "Parquet file"):
         schema = pq.read_schema(path)
         key, names, columns = KEY, list(schema.names), [VALUES]
         if "id" in names or KEY not in names or VALUES not in names:
@@ -95,7 +82,7 @@ def read_parquet(path: Path, strict: bool, dim: int | None) -> Embeddings:
             columns = value_columns(names, path, dim)
         _check_types(schema, key, columns, path)
     # As a dictionary, a long id that stands in many rows is held once.
-    with _whole(path, "Parquet"), pq.ParquetFile(path, pre_buffer=False, read_dictionary=[key]) as file:
+    with readable(path, "Parquet file"), pq.ParquetFile(path, pre_buffer=False, read_dictionary=[key]) as file:
         _check_declared(file.metadata, columns, path)
         for batch in file.iter_batches(batch_size=ROWS, columns=[key, *columns]):
             block = _block(batch, columns, path)

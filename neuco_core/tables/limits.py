@@ -10,18 +10,32 @@ import io
 import math
 import threading
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
 import numpy as np
 
-from neuco_core.errors import DataError
+from neuco_core.errors import DataError, NeucoError
 
 FREE = 256 << 20  # bytes that any file may unpack to; constant values compress without limit
 RATIO = 100
 # Two threads that parse headers make Python 3.11 raise SystemError, now and then (python/cpython#106905).
 PARSING = threading.Lock()
 METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # zipfile unpacks the others without regard to the declared size
+
+
+@contextmanager
+def readable(path: Path, kind: str, hint: str = "") -> Iterator[None]:
+    """Turn any failure into one line: on damaged files the libraries raise whatever their parts raise."""
+    try:
+        yield
+    except NeucoError:
+        raise
+    except Exception as error:
+        reason = " ".join(str(error).split())[:200] or type(error).__name__
+        raise DataError(f"damaged {kind}: {reason}", where=path, hint=hint) from error
 
 
 def check_unpacked(declared: int, path: Path) -> None:
