@@ -92,9 +92,13 @@ def _plugin(plugin: PluginReport, records: Sequence[Record], published: Sequence
     scored = [r for r in mine if r.ok]
     if scored:
         parts.append(_scores([*scored, *_rivals(scored, published)], {record.key for record in scored}))
-    left_out = [r for r in mine if not r.ok]
-    if left_out:
-        parts.append(_left_out(left_out))
+    reasons: dict[tuple[str, str], list[str]] = {}  # every skip and every failure; equal reasons once
+    for r in mine:
+        if not r.ok:
+            reasons.setdefault((r.status, r.reason), []).append(f"{r.method} on {r.task}")
+    if reasons:
+        lines = [f"- {text(how)} {text(', '.join(cells), 300)}: {text(why)}" for (how, why), cells in reasons.items()]
+        parts += ["<details><summary>Not scored, and why</summary>", "\n".join(lines), "</details>"]
     return "\n\n".join(parts)
 
 
@@ -125,17 +129,6 @@ def _scores(records: Sequence[Record], new: Collection[Key]) -> str:
         used = r.samples.get("used", "")
         lines.append(f"| {name} | {text(r.task)} | {text(r.protocol)} | {text(value)} | {r.q:.2f} | {used} |")
     return "<details open><summary>Scores</summary>\n\n" + "\n".join(lines) + "\n\n</details>"
-
-
-def _left_out(records: Sequence[Record]) -> str:
-    """Every skip and every failure with its reason; equal reasons once."""
-    reasons: dict[tuple[str, str], list[str]] = {}
-    for r in records:
-        reasons.setdefault((r.status, r.reason), []).append(f"{r.method} on {r.task}")
-    lines = [
-        f"- {text(status)} {text(', '.join(cells), 300)}: {text(reason)}" for (status, reason), cells in reasons.items()
-    ]
-    return "<details><summary>Not scored, and why</summary>\n\n" + "\n".join(lines) + "\n\n</details>"
 
 
 def _ranks(report: Report, records: Sequence[Record], published: Sequence[Record], registry: Path) -> list[str]:

@@ -166,9 +166,8 @@ def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
     (LINKS.page,) = (path for path, target in LINKS.where.items() if target == page.file.src_uri)
     text = spaced(COMMENT.sub("", markdown))
     if ":::" in text and LINKS.page not in RUNNING:
-        raise PluginError(
-            f"{LINKS.page}: `:::` imports code as the site is built; only {', '.join(RUNNING)} may have it"
-        )
+        allowed = ", ".join(RUNNING)
+        raise PluginError(f"{LINKS.page}: `:::` imports code as the site is built; only {allowed} may have it")
     return text
 
 

@@ -88,21 +88,17 @@ class Judge:
                 self.findings.append(Finding("deadline", "pull request", "failed", OVER, "Make several pull requests"))
             return self._report(changes, mine, records)
 
-    def _touched(self, changes: Changes) -> list[PluginData]:
-        """The touched plugins; from now on their folders are the pull request's."""
-        for tree in TREES:
+    def _judge(self, changes: Changes) -> tuple[list[PluginData], list[str]]:
+        """Describe main and what the pull request makes of it, compare the two, and score what is touched."""
+        before = describe_all(self.boxes) if changes.plugins or changes.core else []
+        for tree in TREES:  # from now on the folders of touched plugins are the pull request's
             here = plugin_folders(self.head / tree)
             for name in (touched.name for touched in changes.plugins if touched.tree == tree):
                 self.boxes.folders[tree].pop(name, None)
                 if name in here:
                     self.boxes.folders[tree][name] = here[name]
         made = self.scratch / "made" / "touched"
-        return [PluginData(item, self.head / item.folder, made / item.folder) for item in changes.plugins]
-
-    def _judge(self, changes: Changes) -> tuple[list[PluginData], list[str]]:
-        """Describe main and what the pull request makes of it, compare the two, and score what is touched."""
-        before = describe_all(self.boxes) if changes.plugins or changes.core else []
-        mine = self._touched(changes)
+        mine = [PluginData(item, self.head / item.folder, made / item.folder) for item in changes.plugins]
         folders = {plugin.touched.folder for plugin in mine}
         present = [plugin for plugin in mine if plugin.touched.how != "removed"]
         after = [*(plugin for plugin in before if plugin.touched.folder not in folders), *present]

@@ -50,10 +50,7 @@ class Limits:
         return 4 * self.processes
 
     def walls(self) -> dict[str, int]:
-        """Limits of the kernel, as names of ``resource``: for each process the double of what all of them may use.
-
-        They stop a burst that is over before anybody looks.
-        """
+        """Limits of the kernel for each process, the double of all: they stop a burst before anybody looks."""
         return {"RLIMIT_DATA": 2 * self.memory, "RLIMIT_FSIZE": self.file_size, "RLIMIT_CORE": 0}
 
     def inner_walls(self) -> dict[str, int]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from operator import attrgetter
 from typing import NamedTuple
 
 import msgspec
@@ -26,6 +27,8 @@ from neuco_extensions.challenge.journal import JournalEntry
 from neuco_extensions.challenge.rules import Challenge, Phase
 
 RANK_BY = {"weighted": Rule().describe(), "mean_q": "mean Q over the tasks"}
+# What came by mail, or from EvalAI's queue, may be entered after what came later.
+RECEIPT = attrgetter("received", "id")
 BARRED = "barred"  # a value of a team that did not take part where it had to
 MEAN_Q = Column("mean_q", "Mean Q", "Mean of Q over the tasks, of the submission that the rules say", "higher")
 WEIGHTED = Column("weighted_rank", "Weighted rank", "Sum of weight × rank over the tasks", "lower", 2)
@@ -89,7 +92,7 @@ class Counted(NamedTuple):
 def counted(phase: Phase, submissions: Iterable[JournalEntry], *, final: bool) -> dict[str, Counted]:
     """By team what counts. ``submissions`` are those of the phase; the time of receipt makes one the last."""
     by_team: dict[str, list[JournalEntry]] = {}
-    for entry in sorted(submissions, key=_receipt):
+    for entry in sorted(submissions, key=RECEIPT):
         if entry.public and entry.state == "scored":
             by_team.setdefault(entry.team, []).append(entry)
     counts = {}
@@ -106,11 +109,6 @@ def counted(phase: Phase, submissions: Iterable[JournalEntry], *, final: bool) -
         number = shown.mean_q or 0.0 if final else shown.feedback["mean_q"]
         counts[team] = Counted(ranked, number, len(entries))
     return counts
-
-
-def _receipt(entry: JournalEntry) -> tuple[str, int]:
-    """What came by mail, or from EvalAI's queue, may be entered after what came later."""
-    return entry.received, entry.id
 
 
 def final_board(host: Host, phase: str) -> Board:
@@ -149,7 +147,7 @@ def history(host: Host, phase: str, *, final: bool, now: datetime | None = None)
     """The board after each submission that changed it: who moved, and because of whom."""
     rules = host.challenge.phase(phase)
     entries = host.journal.submissions(phase) if final else _visible(host, phase, now)
-    entries.sort(key=_receipt)
+    entries.sort(key=RECEIPT)
     snapshots = []
     for number, entry in enumerate(entries, 1):
         if entry.public and entry.state == "scored":

@@ -7,7 +7,7 @@ documentation (configuration.md), which takes times as UTC.
 from __future__ import annotations
 
 import zipfile
-from datetime import UTC, datetime
+from datetime import UTC
 from io import BytesIO
 from pathlib import Path
 
@@ -32,7 +32,7 @@ def export(challenge: Challenge, out: Path) -> list[Path]:
     pages = Environment(
         loader=PackageLoader(__package__), autoescape=select_autoescape(), undefined=StrictUndefined, trim_blocks=True
     )
-    pages.filters["utc"] = _utc
+    pages.filters["utc"] = lambda moment: moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S")
     pages.policies["json.dumps_kwargs"] = {"ensure_ascii": False}  # YAML would take an escaped pair for two characters
 
     def filled(template: str, **more: object) -> bytes:
@@ -56,7 +56,3 @@ def export(challenge: Challenge, out: Path) -> list[Path]:
     for name, content in files.items():
         write_atomic(out / name, content)
     return [out / name for name in files]
-
-
-def _utc(moment: datetime) -> str:
-    return moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S")
