@@ -23,7 +23,7 @@ from neuco_core.errors import DataError, UsageError
 from neuco_core.files import replacing
 from neuco_core.specs import Remote
 from neuco_core.tables.csv import shown
-from neuco_core.tables.limits import check_members, load_array
+from neuco_core.tables.limits import check_members, load_array, readable
 from neuco_core.versions import versioned
 
 INDEX = "index.json"
@@ -139,10 +139,8 @@ class ImageArchive:
 
     def _one(self, sample: str) -> np.ndarray:
         archive, path, _ = self._find(sample)
-        try:
+        with readable(path, f"image {sample!r}"):
             values = load_array(archive.read(f"{sample}.npy"), path)
-        except (KeyError, ValueError, OSError, zipfile.BadZipFile) as error:
-            raise DataError(f"damaged image {sample!r}: {error}", where=path) from error
         expected = len(self.seasons), len(self.bands)
         if values.ndim != 4 or values.shape[:2] != expected or values.dtype.kind not in "iuf":
             got = f"{values.dtype} {values.shape}"
