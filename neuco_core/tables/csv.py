@@ -95,6 +95,8 @@ def read_rows(path: Path, id_column: str = "id") -> Iterator[tuple[int, list[str
             raise DataError(f"malformed CSV: {error}", where=f"{path}, row {reader.line_num}") from error
         except UnicodeDecodeError as error:
             where = f"{path}, after row {reader.line_num}"
+            if 0 in error.object:
+                raise DataError("not CSV: it has NUL bytes", where=where, expected="text in UTF-8") from error
             raise DataError("not UTF-8 text", where=where, got=f"byte 0x{error.object[error.start]:02x}") from error
     if not header:
         raise DataError("the file is empty", where=path, expected="a header row with an id column")
