@@ -35,6 +35,10 @@ def neuco_metrics() -> Iterator[Metric]:
         ("multilabel", "f1_micro", "F1 over all labels together"),
     ):
         yield Metric(id=name, title=title, kinds=(kind,), function=f"{METRICS}:{name}", lower=0.0, upper=1.0)
+    function, title = f"{METRICS}:mean_average_precision", "mean average precision of what is ranked"
+    yield Metric(id="map", title=title, kinds=KINDS[1:], function=function, lower=0.0, upper=1.0)
+    function, title = f"{METRICS}:v_measure", "agreement of groups with classes"
+    yield Metric(id="v_measure", title=title, kinds=("classification",), function=function, lower=0.0, upper=1.0)
 
 
 @hookimpl
@@ -43,6 +47,14 @@ def neuco_probes() -> Iterator[Probe]:
     yield Probe(id="ridge", title="ridge, closed form", factory=f"{PROBES}.ridge:RidgeProbe", kinds=KINDS)
     yield Probe(id="mlp", title="perceptron", factory=f"{PROBES}.mlp:MLPProbe", kinds=KINDS, requires=("torch",))
     yield Probe(id="svm", title="support vectors", factory=f"{PROBES}.svm:svm_probe", kinds=KINDS)
+    yield Probe(id="knn", title="nearest neighbours", factory=f"{PROBES}.knn:NearestNeighbors", kinds=KINDS)
+    yield Probe(id="logistic", title="logistic, L-BFGS", factory=f"{PROBES}.logistic:logistic_probe", kinds=KINDS[1:])
+    yield Probe(id="shots", title="few labels", factory=f"{PROBES}.shots:FewShots", kinds=KINDS)
+    yield Probe(
+        id="retrieval", title="retrieval", factory=f"{PROBES}.retrieval:Retrieval", kinds=KINDS[1:], metric="map"
+    )
+    factory = f"{PROBES}.clustering:Clustering"
+    yield Probe(id="clustering", title="k-means", factory=factory, kinds=("classification",), metric="v_measure")
 
 
 @hookimpl

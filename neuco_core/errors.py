@@ -153,3 +153,7 @@ class OfflineError(FetchError):
 
 class ScoreError(NeucoError):
     """A score that cannot be computed from valid data, e.g. too few samples."""
+
+
+class NotApplicableError(ScoreError):
+    """A protocol that makes no sense for a kind of task: nobody's failure."""

@@ -142,4 +142,23 @@ _MLP = dataclasses.replace(
 _MLP2 = dataclasses.replace(
     _MLP, name="mlp-2", params={"layers": 2, "width": 256}, description="a network with two hidden layers"
 )
-PROTOCOLS: Mapping[str, Protocol] = Frozen({p.name: p for p in (_PARITY, _STRICT, _RIDGE, _MLP, _MLP2, _SVM)})
+
+
+def _unscaled(name: str, description: str, **params: Any) -> Protocol:
+    """The rules of ridge with another probe, whose id begins the name."""
+    return dataclasses.replace(_RIDGE, name=name, probe=name.partition("-")[0], params=params, description=description)
+
+
+_OTHERS = (
+    _unscaled("knn", "the mean label of the five nearest training samples by cosine"),
+    _unscaled("logistic", "logistic regression, its strength chosen inside the training part; for classes"),
+    _unscaled("shots-1", "one label of each class, or one in all of a regression; logistic or ridge", shots=1),
+    *(
+        _unscaled(f"shots-{n}", f"{n} labels of each class, or in all of a regression; logistic or ridge", shots=n)
+        for n in (5, 10, 20)
+    ),
+    _unscaled("retrieval", "tested samples look for their class in the training part: mean average precision"),
+    _unscaled("clustering", "k-means, as many clusters as classes: v-measure"),
+)
+_ALL = (_PARITY, _STRICT, _RIDGE, _MLP, _MLP2, _SVM, *_OTHERS)
+PROTOCOLS: Mapping[str, Protocol] = Frozen({p.name: p for p in _ALL})

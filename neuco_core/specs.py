@@ -359,10 +359,14 @@ class Metric(Spec):
 
 @dataclass(frozen=True, kw_only=True)
 class Probe(Spec):
-    """``factory(protocol) -> probe``; what a probe must offer is in ``neuco_core.scoring.probes``."""
+    """``factory(protocol) -> probe``; what a probe must offer is in ``neuco_core.scoring.probes``.
+
+    A probe that predicts no labels, such as a retrieval, names the ``metric`` that takes the place of the task's.
+    """
 
     factory: Target
     kinds: Kinds = ONE_LABEL
+    metric: OptionalId = ""
     requires: Names = ()
 
 

@@ -11,7 +11,15 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from neuco_core.env import layers, registry_dir, switched_on
-from neuco_core.errors import DataError, NeucoError, PluginError, SpecError, UnknownIdError, UsageError
+from neuco_core.errors import (
+    DataError,
+    NeucoError,
+    NotApplicableError,
+    PluginError,
+    SpecError,
+    UnknownIdError,
+    UsageError,
+)
 from neuco_core.files import read_limited
 from neuco_core.plugins.discovery import NOUNS, BrokenPlugin
 from neuco_core.plugins.loading import Plugins
@@ -302,6 +310,28 @@ def task_protocol(task: Task) -> Protocol:
     except UnknownIdError:  # the cell will fail with this reason
         named = ""
     return load_protocol(named or DEFAULT_PROTOCOL)
+
+
+def metric_under(protocol: Protocol, task: Task) -> str:
+    """The id of the metric of a task under a protocol: the task's own, unless the probe predicts no labels."""
+    try:
+        return catalog().load(Probe, protocol.probe).metric or task.metric
+    except NeucoError:  # the cell will fail with this reason
+        return task.metric
+
+
+def require_kind(protocol: Protocol, kind: str, task: str | None = None) -> Probe:
+    """The probe of a protocol.
+
+    Raises:
+        NotApplicableError: it is not for this kind of task.
+    """
+    probe = catalog().load(Probe, protocol.probe)
+    if kind not in probe.kinds:
+        hint = "Choose a protocol whose probe is, such as --protocol ridge"
+        what, expected = f"probe {probe.id!r} is not for {kind}", " or ".join(probe.kinds)
+        raise NotApplicableError(what, where=task, expected=expected, hint=hint)
+    return probe
 
 
 def protocols_for(

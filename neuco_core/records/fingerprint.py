@@ -27,6 +27,7 @@ from neuco_core.plugins.catalog import (
     load_method,
     load_protocol,
     load_task,
+    metric_under,
 )
 from neuco_core.plugins.code_key import code_key, home_of
 from neuco_core.plugins.discovery import BUILTIN
@@ -87,15 +88,15 @@ class CellInputs:
     def of(self, method: Method, task: Task) -> dict[str, Scalar]:
         """All inputs but the hashes of the contents."""
         if task.label not in self._tasks:
-            splitter = self.protocol.splitter_for(task.splitter)
+            splitter, metric = self.protocol.splitter_for(task.splitter), metric_under(self.protocol, task)
             self._tasks[task.label] = {
                 **self.shared,
                 "task": task.id,
                 "task_version": task.version,
                 "dataset": task.dataset,
                 "kind": task.kind,
-                "metric": task.metric,
-                "metric_code": component(Metric, task.metric, "function"),
+                "metric": metric,
+                "metric_code": component(Metric, metric, "function"),
                 "labels_from": self.labels_from(task).key,
                 "splitter": splitter,
                 "splitter_code": component(Splitter, splitter, "function"),
@@ -125,7 +126,7 @@ class CellInputs:
             return changes
         return [
             f"{name} is {getattr(record, name)!r}, but {value!r} by the {'method' if name == 'baseline' else 'metric'}"
-            for name, value in claims(method, task).items()
+            for name, value in claims(method, metric_under(self.protocol, task)).items()
             if getattr(record, name) != value
         ]
 
@@ -211,10 +212,10 @@ def labels_key(task: Task) -> str:
     return hashed([content, task.kind, columns, own_code(task)])
 
 
-def claims(method: Method, task: Task) -> dict[str, Scalar]:
+def claims(method: Method, metric_id: str) -> dict[str, Scalar]:
     """What a record must repeat of the method and the metric; of a metric that is not here nothing is known."""
     try:
-        metric = catalog().load(Metric, task.metric)
+        metric = catalog().load(Metric, metric_id)
     except NeucoError:
         return {"baseline": method.baseline}
     direction = {"greater_is_better": metric.greater_is_better, "lower": metric.lower, "upper": metric.upper}

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from neuco_core.encode.run import why_not
+from neuco_core.errors import NeucoError, NotApplicableError
+from neuco_core.plugins.catalog import require_kind
 from neuco_core.protocol import Protocol
 from neuco_core.records.fingerprint import CellInputs
 from neuco_core.records.model import Key, Record, Scalar
@@ -24,7 +26,7 @@ STATES = {
     "cached": "scored, and no change found since",
     "failed": "failed before with the same inputs; --retry tries again",
     "skipped": "cannot be scored here, with the reason",
-    "not-applicable": "the method has nothing for this task's dataset",
+    "not-applicable": "the method has nothing for this task's dataset, or the probe is not for its kind",
 }
 TO_RUN = frozenset(("new", "stale", "retry", "fresh"))
 
@@ -119,6 +121,12 @@ class Planner:
     def cell(self, method: Method, task: Task) -> PlannedCell:
         record = self.records.get((method.label, task.label, self.protocol.name))
         inputs = self.inputs.of(method, task)
+        try:
+            require_kind(self.protocol, task.kind)
+        except NotApplicableError as error:
+            return PlannedCell(method, task, "not-applicable", str(error), inputs, record)
+        except NeucoError:  # there is no such probe: the cell will fail with this reason
+            pass
         nothing = why_not(method, task.dataset)
         if nothing:
             inputs["embeddings_from"] = None

@@ -166,7 +166,7 @@ def make_record(cell: PlannedCell, result: Result | None, engine: str) -> Record
     """The record of a cell's result; without one it says why the plan does not run the cell."""
     inputs = {**cell.inputs, "labels": None, "embeddings": None}
     # Of a metric that is not registered nothing is known; the cell has failed for this very reason.
-    claimed: dict[str, Any] = {"greater_is_better": True, **claims(cell.method, cell.task)}
+    claimed: dict[str, Any] = {"greater_is_better": True, **claims(cell.method, str(inputs["metric"]))}
     fields: dict[str, Any]
     if isinstance(result, Scored):
         # Where something came from may be unknown; then nobody can say later that it is unchanged.
@@ -194,7 +194,7 @@ def make_record(cell: PlannedCell, result: Result | None, engine: str) -> Record
         task_version=cell.task.version,
         dataset=cell.task.dataset,
         kind=cell.task.kind,
-        metric=cell.task.metric,
+        metric=str(inputs["metric"]),
         protocol=str(inputs["protocol"]),
         fingerprint=hashed(inputs),
         inputs=inputs,

@@ -14,7 +14,15 @@ from pathlib import Path
 from typing import Any
 
 from neuco_core.env import show_in_debug
-from neuco_core.errors import DataError, DependencyError, NeucoError, OfflineError, PluginError, UnpinnedError
+from neuco_core.errors import (
+    DataError,
+    DependencyError,
+    NeucoError,
+    NotApplicableError,
+    OfflineError,
+    PluginError,
+    UnpinnedError,
+)
 from neuco_core.protocol import Protocol
 from neuco_core.scoring.scorer import Score, score
 from neuco_core.tables.embeddings import Embeddings
@@ -28,9 +36,10 @@ DENIED = frozenset((errno.EACCES, errno.EPERM))
 class CellOutcome:
     """A score, or why there is none.
 
-    ``status`` is ok, skipped (nobody's fault: data that are not pinned, no network, this machine's disk) or failed;
-    then ``failure`` is one of data, dependency, memory and method. ``machine`` says that another machine may be able
-    to. ``reason`` may name this machine's folders; ``error`` is what was raised.
+    ``status`` is ok, skipped (nobody's fault: data that are not pinned, no network, this machine's disk),
+    not-applicable (the protocol is not for this kind of task) or failed; then ``failure`` is one of data, dependency,
+    memory and method. ``machine`` says that another machine may be able to. ``reason`` may name this machine's
+    folders; ``error`` is what was raised.
     """
 
     status: str
@@ -67,6 +76,8 @@ def outcome_of(error: Exception) -> CellOutcome:
     if isinstance(error, UnpinnedError | OfflineError):
         return CellOutcome("skipped", reason=str(error), error=error)
     reason = str(error)
+    if isinstance(error, NotApplicableError):
+        return CellOutcome("not-applicable", reason=reason, error=error)
     if isinstance(error, MemoryError):
         failure, reason = "memory", "not enough memory"
     elif any(isinstance(cause, DependencyError | ModuleNotFoundError) for cause in _causes(error)):

@@ -196,6 +196,27 @@ def _precision_down(inside: np.ndarray, value: np.ndarray) -> float:
 
 
 @versioned(1)
+def mean_average_precision(truth: np.ndarray, prediction: np.ndarray) -> float:
+    """The mean over the rows of the average precision down the row: of queries over a gallery, or samples over labels.
+
+    Rows without anything to be found do not count.
+    """
+    truth = np.eye(prediction.shape[1])[truth] if truth.ndim == 1 else truth
+    return average_precision(truth.T, prediction.T)
+
+
+@versioned(1)
+def v_measure(truth: np.ndarray, prediction: np.ndarray) -> float:
+    """How well groups, each row's largest column, agree with classes, whatever the groups are called: 0 to 1.
+
+    The harmonic mean of homogeneity and completeness.
+    """
+    from sklearn.metrics import v_measure_score  # heavy, and only here
+
+    return float(v_measure_score(truth, prediction.argmax(axis=1)))
+
+
+@versioned(1)
 def f1_macro(truth: np.ndarray, prediction: np.ndarray) -> float:
     """The mean of each label's F1; 0 for one that neither occurs nor is predicted."""
     return _f1_of_labels(truth, prediction, 0)

@@ -18,7 +18,7 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 from neuco_core.env import available_cores
 from neuco_core.errors import DataError, PluginError, ScoreError, UsageError
 from neuco_core.files import jsonable
-from neuco_core.plugins.catalog import catalog, task_protocol
+from neuco_core.plugins.catalog import catalog, require_kind, task_protocol
 from neuco_core.protocol import DEFAULT_PROTOCOL, Protocol, load_protocol
 from neuco_core.scoring.metrics import Truth, confusion
 from neuco_core.scoring.probes import Fit, Split
@@ -149,15 +149,16 @@ def score(
     protocol = load_protocol(protocol) if isinstance(protocol, str) else protocol
     if isinstance(labels, Task):
         metric, labels = metric or labels.metric, labels.labels()
-    chosen = _metric(metric or DEFAULT_METRIC[labels.kind], labels)
-    further = [_metric(name, labels) for name in FURTHER[labels.kind]]
+    probe = require_kind(protocol, labels.kind, labels.task)
+    chosen = _metric(probe.metric or metric or DEFAULT_METRIC[labels.kind], labels)
+    further = [] if probe.metric else [_metric(name, labels) for name in FURTHER[labels.kind]]
     threads = available_cores() if threads is None else threads
     if threads < 1:
         raise UsageError("bad number of threads", expected="at least 1", got=threads)
     samples = join(embeddings, labels, protocol, standardize_ids, allow_constant=allow_constant)
     # The splits themselves use all cores; more threads below them would only wait for each other.
     with threadpool_limits(1):
-        runner = _Runner(samples, protocol, chosen, further, keep_models)
+        runner = _Runner(samples, protocol, probe, chosen, further, keep_models)
         outcomes, words = runner.run(list(runner.jobs(train_share)), stream, threads, progress)
     return _assemble(samples, chosen, protocol, outcomes, words)
 
@@ -175,15 +176,15 @@ class SplitOutcome:
     """One split, trained and evaluated. ``flat``: its test part has no variance, or one class only."""
 
     score: float
-    epoch: int
-    flat: bool
     train: int
     test: int
     metrics: Mapping[str, float]
-    curves: Mapping[str, np.ndarray]
-    confusion: np.ndarray | None
-    model: Mapping[str, np.ndarray] | None
     settings: Mapping[str, float]
+    epoch: int = 0
+    flat: bool = False
+    curves: Mapping[str, np.ndarray] = field(default_factory=dict)
+    confusion: np.ndarray | None = None
+    model: Mapping[str, np.ndarray] | None = None
 
 
 class _Job(NamedTuple):
@@ -198,20 +199,20 @@ class _Runner:
     """What all splits share; they are trained side by side."""
 
     def __init__(
-        self, samples: Samples, protocol: Protocol, metric: Metric, further: Sequence[Metric], keep: bool
+        self,
+        samples: Samples,
+        protocol: Protocol,
+        probe: Probe,
+        metric: Metric,
+        further: Sequence[Metric],
+        keep: bool,
     ) -> None:
         self.samples, self.protocol, self.metric, self.further, self.keep = samples, protocol, metric, further, keep
         self.stop = Event()
-        spec = catalog().load(Probe, protocol.probe)
-        if samples.kind not in spec.kinds:
-            hint = "Choose a protocol whose probe is, such as --protocol ridge"
-            what, expected = f"probe {spec.id!r} is not for {samples.kind}", " or ".join(spec.kinds)
-            raise ScoreError(what, where=samples.task, expected=expected, hint=hint)
-        self.probe = resolve(spec.factory)(protocol)
+        self.predicts = not probe.metric
+        self.probe = resolve(probe.factory)(protocol)
         moments = (samples.center, samples.spread) if protocol.scale_on == "all" else (0.0, 1.0)
         self.x = self._standardized(*moments)
-        if hasattr(self.probe, "prepare"):
-            self.probe.prepare(self.x)
 
     def jobs(self, share: float) -> Iterator[_Job]:
         """The splits; of each training part a ``share`` is learned from."""
@@ -243,6 +244,8 @@ class _Runner:
         progress: Callable[[int, int], None] | None,
     ) -> tuple[list[SplitOutcome], int]:
         """All outcomes in the order of the splits, and the number of random words that they used."""
+        if hasattr(self.probe, "prepare"):
+            self.probe.prepare([self.split(self.x, self.samples.y, i, job) for i, job in enumerate(jobs)], threads)
         outcomes: list[SplitOutcome] = []
         pending: deque[Future[SplitOutcome]] = deque()
         used = sum(job.words for job in jobs)
@@ -283,8 +286,10 @@ class _Runner:
         if protocol.scale_on == "train" and protocol.standardize:
             seen = samples.x[job.train]
             x = self._standardized(float(seen.mean(dtype=np.float64)), float(seen.std(dtype=np.float64)) or 1.0)
-        split = Split(x, y, job.train, job.test, samples.kind, len(samples.classes), index, words, self.stop)
+        split = self.split(x, y, index, job, words)
         fit = self.probe.fit(split)
+        if not self.predicts:
+            return self._measured(job, fit)
         shape: tuple[int, ...] = getattr(fit.predictions, "shape", ())
         rows, columns = len(job.test), split.classes or y.shape[1]
         if len(shape) != 3 or not shape[0] or shape[1:] != (rows, columns):
@@ -310,6 +315,23 @@ class _Runner:
             curves={name: values for name, values in curves.items() if learning and values is not None},
             confusion=confusion(own, chosen) if own.ndim == 1 else None,
             model=_model(split, fit, truth, epoch) if self.keep else None,
+            settings=fit.settings,
+        )
+
+    def split(self, x: np.ndarray, y: np.ndarray, index: int, job: _Job, words: np.ndarray | None = None) -> Split:
+        samples = self.samples
+        return Split(x, y, job.train, job.test, samples.kind, len(samples.classes), index, words, self.stop)
+
+    def _measured(self, job: _Job, fit: Fit) -> SplitOutcome:
+        """What a probe that predicts no labels measured by itself."""
+        if self.metric.id not in fit.measures:
+            got = ", ".join(fit.measures) or "no measures"
+            raise PluginError("a probe did not measure its metric", expected=self.metric.id, got=got)
+        return SplitOutcome(
+            score=float(fit.measures[self.metric.id]),
+            train=len(job.train),
+            test=len(job.test),
+            metrics={name: float(value) for name, value in fit.measures.items() if name != self.metric.id},
             settings=fit.settings,
         )
 

@@ -245,6 +245,6 @@ def _pair(
         a=scores[0],
         b=scores[1],
         test=compare_scores(*scores, confidence=confidence),
-        greater_is_better=load_metric(task.metric).greater_is_better,
+        greater_is_better=load_metric(scores[0].metric).greater_is_better,
         warnings=tuple(warnings),
     )

@@ -119,7 +119,7 @@ def real_record(method: str, task: str, per_split: Sequence[float], **changes: A
     splits = [per_split[i % len(per_split)] for i in range(decides.protocol.k)]
     record = make_record(method, task, splits, **names_and_versions)
     whole = {"inputs": inputs, "fingerprint": hashed(inputs), "kind": subject.kind, "metric": subject.metric}
-    return structs.replace(record, **whole | claims(spec, subject) | {"dim": 64} | changes)
+    return structs.replace(record, **whole | claims(spec, subject.metric) | {"dim": 64} | changes)
 
 
 # Three methods on two tasks, and their suite.

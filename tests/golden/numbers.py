@@ -38,7 +38,14 @@ from neuco_tasks.ssl4eo_s12_downstream.fake import MODALITIES, write_zarr_zip
 FILE = Path(__file__).with_name("golden.json")
 WRITE = "python -m tests.golden.numbers --write"
 # Sums may be reordered between processors; training in float32 multiplies the difference.
-TOLERANCE = {"LinearProbe": 1e-4, "MLPProbe": 1e-3, "svm_probe": 1e-3, "score": 1e-4}
+TOLERANCE = {
+    "LinearProbe": 1e-4,
+    "MLPProbe": 1e-3,
+    "svm_probe": 1e-3,
+    "logistic_probe": 1e-3,
+    "FewShots": 1e-3,
+    "score": 1e-4,
+}
 
 
 def components() -> dict[str, int]:
@@ -85,6 +92,34 @@ def _ridge() -> list[float]:
     ranks = labels.values.argsort().argsort()
     three = replace(labels, kind="classification", values=np.searchsorted([12, 70], ranks, side="right").astype(float))
     return [*_scored("ridge+k=3"), *sparse, *_values(dense, three, "ridge+k=3")]
+
+
+def _classes() -> tuple[Embeddings, Labels]:
+    """Three classes, of which one has four samples."""
+    embeddings, labels = _problem("regression")
+    ranks = labels.values.argsort().argsort()
+    values = np.searchsorted([4, 50], ranks, side="right").astype(float)
+    return embeddings, replace(labels, kind="classification", values=values)
+
+
+def _nearest() -> list[float]:
+    weighted = _scored("knn+k=3,metric=l2,weights=distance")
+    return [*_scored("knn+k=3"), *weighted, *_values(*_classes(), "knn+k=3,neighbors=2")]
+
+
+def _shots() -> list[float]:
+    return [*_scored("shots-5+k=3"), *_values(*_classes(), "shots-20+k=3")]
+
+
+def _measured(*protocols: str) -> list[float]:
+    """The scores of probes that predict no labels, and what else they measured."""
+    found = [score(*_classes(), protocol) for protocol in protocols]
+    return [value for one in found for row in (one.per_split, *one.metrics.values()) for value in row]
+
+
+def _agreement() -> list[float]:
+    random, _ = _drawn()
+    return [metrics.v_measure(random.randint(0, 4, 60), random.rand(60, 3))]
 
 
 def _drawn() -> tuple[np.random.RandomState, np.ndarray]:
@@ -259,12 +294,23 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "LinearProbe": partial(_scored, "neuco-2025+epochs=4,k=3,lr=0.01"),
     "MLPProbe": partial(_scored, "mlp-1+epochs=2,k=2,width=8"),
     "svm_probe": partial(_scored, "svm+k=2"),
+    "NearestNeighbors": _nearest,
+    "logistic_probe": lambda: [
+        value for each in (_problem("classification"), _classes()) for value in _values(*each, "logistic+k=2")
+    ],
+    "FewShots": _shots,
+    "Retrieval": partial(_measured, "retrieval+k=3", "retrieval+k=3,metric=l2,at=3,positives=2"),
+    "Clustering": partial(_measured, "clustering+k=3"),
+    "v_measure": _agreement,
     "score": partial(_scored, "neuco-strict+epochs=3,k=3,lr=0.01"),
     "RidgeProbe": _ridge,
     **{name: partial(_splits, name) for name in ("shuffle", "group", "fixed")},
     **{name: partial(_regression_metric, name) for name in ("r2", "mse", "mae")},
     **{name: partial(_class_metric, name) for name in ("accuracy", "f1", "precision", "recall", "roc_auc")},
-    **{name: partial(_multilabel_metric, name) for name in ("average_precision", "f1_macro", "f1_micro")},
+    **{
+        name: partial(_multilabel_metric, name)
+        for name in ("average_precision", "f1_macro", "f1_micro", "mean_average_precision")
+    },
     "strict_r2": _strict_r2,
     "kappa": _kappa,
     "region": _regions,

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from neuco_core import builtin, encoders, versions
@@ -25,7 +26,7 @@ from neuco_core.records.fingerprint import stale_records
 from neuco_core.records.model import Record
 from neuco_core.records.store import read_all
 from neuco_core.scoring import kernel, metrics, splits
-from neuco_core.scoring.probes import ridge
+from neuco_core.scoring.probes import knn, logistic, retrieval, ridge, shots
 from tests.golden.numbers import FILE, components, problem
 
 GOLDEN = json.loads(FILE.read_text())
@@ -107,10 +108,24 @@ def slower(fit: Callable[..., None]) -> Callable[..., None]:
     return lambda *given: fit(*given[:8], given[8] / 2, *given[9:])
 
 
+def farthest(order: np.ndarray, wanted: np.ndarray, count: int) -> np.ndarray:
+    return FIRST(order[:, ::-1], wanted, count)
+
+
+FIRST, MEASURES = knn.first_of, retrieval.measures_of
+
+
 # What is changed without a version → the components that the golden numbers accuse.
 CHANGED: dict[str, tuple[Callable[[pytest.MonkeyPatch], None], tuple[str, ...]]] = {
     "a constant of ridge": (lambda p: p.setattr(ridge, "STRENGTHS", ridge.STRENGTHS[::11]), ("RidgeProbe",)),
     "the training of the linear probe": (lambda p: p.setattr(kernel, "fit", slower(kernel.fit)), ("LinearProbe",)),
+    "which samples are near": (lambda p: p.setattr(knn, "first_of", farthest), ("NearestNeighbors",)),
+    "the costs of logistic": (lambda p: p.setattr(logistic, "COSTS", (1e-5,)), ("logistic_probe", "FewShots")),
+    "which labels are drawn": (lambda p: p.setattr(shots, "spread_over", lambda y, n: np.arange(n)), ("FewShots",)),
+    "what is retrieved": (
+        lambda p: p.setattr(retrieval, "measures_of", lambda ranked, at: MEASURES(ranked[:, ::-1], at)),
+        ("Retrieval",),
+    ),
     "what is positive": (lambda p: p.setattr(metrics, "decide", lambda x: (x[..., 1] > 0.6).astype(int)), ("f1",)),
     "a splitter": (lambda p: p.setattr(splits, "math", SimpleNamespace(ceil=math.floor)), ("shuffle", "group")),
     "a table of the toolkit": (

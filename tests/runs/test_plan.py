@@ -182,6 +182,27 @@ def test_a_method_without_a_file_for_the_dataset_is_not_applicable(tmp_path: Pat
     assert "has no file for dataset digits" in planned.reason
 
 
+@pytest.mark.parametrize("protocol", ["logistic", "retrieval", "clustering+k=3"])
+def test_a_protocol_that_is_not_for_the_kind_of_task_is_not_applicable(tmp_path: Path, protocol: str) -> None:
+    planned = cell(tmp_path, METHOD, TASK, load_protocol(protocol))
+    assert (planned.state, planned.to_run) == ("not-applicable", False)
+    assert f"probe {protocol.partition('+')[0]!r} is not for regression; expected classification" in planned.reason
+    record = save_record(make_record(planned, None, "local"), tmp_path)
+    assert (record.status, record.failure, record.reason) == ("not-applicable", None, planned.reason)
+    classes = replace(TASK, kind="classification", metric="f1")
+    assert cell(tmp_path, METHOD, classes, load_protocol(protocol)).state == "new"
+
+
+def test_a_probe_that_predicts_no_labels_has_a_metric_of_its_own(tmp_path: Path) -> None:
+    """Its record does not call a mean average precision by the name of the task's metric."""
+    task = replace(TASK, kind="classification", metric="accuracy")
+    planned = cell(tmp_path, METHOD, task, load_protocol("retrieval"))
+    record = make_record(planned, SCORE, "local")
+    assert (record.metric, record.inputs["metric"], record.upper) == ("map", "map", 1.0)
+    assert record.inputs["metric_code"] == cell(tmp_path, METHOD, replace(task, metric="map")).inputs["metric_code"]
+    assert make_record(cell(tmp_path, METHOD, task), SCORE, "local").metric == "accuracy"
+
+
 def test_a_result_that_no_record_can_hold_is_a_failure(tmp_path: Path) -> None:
     impossible = msgspec.structs.replace(SCORE, per_split=(7.0, None, 7.0))
     record = save_record(make_record(cell(tmp_path), impossible, "local"), tmp_path)

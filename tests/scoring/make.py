@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
+from neuco_core.plugins.catalog import catalog
+from neuco_core.protocol import Protocol
+from neuco_core.specs import Probe
 from neuco_core.tables.embeddings import Embeddings, make_embeddings
 from neuco_core.tables.labels import Labels
 
@@ -23,6 +26,11 @@ def embed(values: Any, ids: Sequence[str] | None = None) -> Embeddings:
 def label(values: Any, kind: str = "regression", ids: Sequence[str] | None = None, groups: Any = None) -> Labels:
     values = np.asarray(values, np.float64)
     return Labels("case", kind, tuple(ids or names(len(values))), values, "0" * 64, groups=groups)
+
+
+def suited(protocols: Iterable[Protocol], *kinds: str) -> list[Protocol]:
+    """Those that are for these kinds of task."""
+    return [protocol for protocol in protocols if set(kinds) <= set(catalog().load(Probe, protocol.probe).kinds)]
 
 
 def problem(

@@ -6,7 +6,14 @@ import errno
 
 import pytest
 
-from neuco_core.errors import DataError, DependencyError, OfflineError, PluginError, UnpinnedError
+from neuco_core.errors import (
+    DataError,
+    DependencyError,
+    NotApplicableError,
+    OfflineError,
+    PluginError,
+    UnpinnedError,
+)
 from neuco_core.runs.messages import Scored
 from neuco_core.runs.worker import result_of
 from neuco_core.scoring.cell import outcome_of, score_cell
@@ -36,6 +43,7 @@ def caused_by(error: Exception, cause: Exception) -> Exception:
         (ModuleNotFoundError("no timm"), "failed", "dependency"),
         (DependencyError("no timm"), "failed", "dependency"),
         (DataError("no id in common"), "failed", "data"),
+        (NotApplicableError("no classes"), "not-applicable", ""),
     ],
 )
 def test_an_error_has_one_meaning(error: Exception, status: str, failure: str) -> None:
@@ -65,3 +73,10 @@ def test_an_outcome_has_the_score_and_what_a_record_keeps_of_it() -> None:
     assert kept.per_split == outcome.require().per_split
     assert set(kept.metrics) == {"r2", "mse"}
     assert set(kept.settings) == {"C", "degree"}, "what the probe's own search chose"
+
+
+@pytest.mark.parametrize("protocol", ["logistic", "retrieval", "clustering"])
+def test_a_protocol_that_makes_no_sense_for_a_regression_is_no_failure(protocol: str) -> None:
+    outcome = score_cell(EMBEDDINGS, LABELS, protocol)
+    assert (outcome.status, outcome.failure) == ("not-applicable", "")
+    assert f"probe {protocol!r} is not for regression; expected" in outcome.reason

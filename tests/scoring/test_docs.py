@@ -11,8 +11,12 @@ import numpy as np
 import pytest
 
 from neuco_core import load_task
-from neuco_core.protocol import PROTOCOLS, load_protocol
+from neuco_core.protocol import PROTOCOLS, Protocol, load_protocol
 from neuco_core.scoring.metrics import NOTHING, r2, total_sum
+from neuco_core.scoring.probes import logistic
+from neuco_core.scoring.probes.clustering import Clustering
+from neuco_core.scoring.probes.knn import NearestNeighbors
+from neuco_core.scoring.probes.retrieval import Retrieval
 from neuco_core.scoring.probes.svm import COSTS, DEGREES, FOLDS
 from neuco_core.scoring.splits import shuffle
 from neuco_core.tables.embeddings import make_embeddings, write_embeddings
@@ -38,7 +42,9 @@ def test_every_protocol_and_every_named_variant_is_documented(root: Path) -> Non
     text = (root / "docs/ref/protocols.md").read_text()
     for name in PROTOCOLS:
         assert f"`{name}`" in text
-    for variant in re.findall(r"`((?:neuco|ridge|mlp|svm)[a-z0-9-]*\+[^`]*)`", text):
+    for variant in re.findall(
+        r"`((?:neuco|ridge|mlp|svm|knn|logistic|shots|retrieval|clustering)[a-z0-9-]*\+[^`]*)`", text
+    ):
         assert load_protocol(variant).name.startswith(variant.partition("+")[0] + "+")
 
 
@@ -85,6 +91,18 @@ def test_the_ranges_of_the_svm(text: str) -> None:
     assert f"to {COSTS[-1]:,.0f} at most" in text
     assert {3: "three-fold"}[FOLDS] in text
     assert all(b == pytest.approx(10 * a) for a, b in pairwise(COSTS))
+
+
+def test_what_knn_logistic_and_retrieval_do_by_default(text: str) -> None:
+    protocol = Protocol(name="case")
+    near, found = NearestNeighbors(protocol), Retrieval(protocol)
+    assert f"`neighbors={near.neighbors}`, `metric={near.metric}` or `l2`, `weights={near.weights}` or" in text
+    assert f"`precision_at_{found.at}` and `recall_at_{found.at}`" in text
+    assert f"the best of `starts={Clustering(protocol).starts}`" in text
+    assert f"the one of {logistic.COSTS[0]:g} to {logistic.COSTS[-1]:g}, in tenfold steps" in text
+    assert all(b == pytest.approx(10 * a) for a, b in pairwise(logistic.COSTS))
+    assert (logistic.FOLDS, logistic.USUAL) == (3, 1)
+    assert f"`search_samples={logistic.logistic_probe(protocol)._make['classification']().most}`" in text
 
 
 def test_the_common_values(text: str) -> None:

@@ -15,11 +15,12 @@ from neuco_core.scoring.quality import odd_splits, split_count
 from neuco_core.scoring.scorer import score
 from neuco_core.tables.embeddings import Embeddings
 from neuco_core.tables.labels import Labels
-from tests.scoring.make import embed, label, names, problem
+from tests.scoring.make import embed, label, names, problem, suited
 
 QUICK = load_protocol("neuco-2025").with_(k=4, epochs=3)
 STRICT = load_protocol("neuco-strict").with_(k=4, epochs=3)
 ALL = [p.with_(k=3, epochs=2) for p in PROTOCOLS.values()]
+REGRESSION = suited(ALL, "regression")
 
 
 def test_test_parts_without_variance_count_as_zero_in_parity_and_are_left_out_in_strict() -> None:
@@ -67,10 +68,11 @@ def test_a_class_missing_in_every_training_part_still_has_a_column() -> None:
     embeddings, signal = problem(30)
     y = np.digitize(signal[:, 0], [-0.5, 0.5]).astype(float)
     y[np.random.RandomState(42).permutation(30)[:2]] = 7.0  # a class of its own, all of it in the only test part
-    for rules in (p.with_(k=1) for p in ALL):
+    for rules in (p.with_(k=1) for p in suited(ALL, "classification")):
+        if rules.name.startswith("clustering"):
+            continue  # one class in the test part: see test_clustering
         got = score(embeddings, label(y, "classification"), rules)
-        assert got.confusion is not None
-        assert got.confusion.shape == (4, 4)
+        assert got.confusion is None or got.confusion.shape == (4, 4)
         assert got.classes == (0.0, 1.0, 2.0, 7.0)
 
 
@@ -99,7 +101,7 @@ def test_few_samples(n: int, rules: Protocol) -> None:
 
 def test_one_dimension() -> None:
     x = np.linspace(-1, 1, 50)
-    for rules in ALL:
+    for rules in REGRESSION:
         got = score(embed(x[:, None]), label(2 * x + 1), rules)
         assert math.isfinite(got.q)
 
@@ -121,7 +123,7 @@ def test_ids_that_look_like_numbers_are_texts() -> None:
 def test_embeddings_with_a_constant_value() -> None:
     """Nothing to learn from: every protocol ends at or below the mean of the training labels."""
     _, signal = problem(60)
-    for rules in ALL:
+    for rules in REGRESSION:
         got = score(embed(np.full((60, 4), 0.1)), label(signal[:, 0]), rules)
         assert all(value <= 0.05 for value in got.per_split)
 
@@ -200,8 +202,9 @@ def test_embeddings_that_are_not_finite_are_refused(bad: float, rules: Protocol)
     """The reader refuses them as well; this is for values that never saw a reader."""
     embeddings, signal = problem(30)
     embeddings.values[4, 2] = bad
+    kind = "regression" if rules in REGRESSION else "classification"
     with pytest.raises(DataError, match="not finite"):
-        score(embeddings, label(signal[:, 0]), rules)
+        score(embeddings, label(signal[:, 0] > 0 if rules not in REGRESSION else signal[:, 0], kind), rules)
 
 
 def test_large_values_and_bad_numbers_of_threads() -> None:

@@ -10,6 +10,7 @@ import pytest
 from neuco_core.errors import PluginError, ScoreError, UnknownIdError
 from neuco_core.plugins import catalog
 from neuco_core.protocol import Protocol, load_protocol
+from neuco_core.scoring.cell import score_cell
 from neuco_core.scoring.quality import split_count
 from neuco_core.scoring.scorer import score
 from neuco_core.specs import Remote, Task
@@ -29,22 +30,22 @@ def neuco_probes():
     yield Probe(id="wrong", factory=lambda protocol: Wrong())
 """
 
-KNN = """\
+FOREST = """\
 from neuco_core import Probe, hookimpl
 
 
 def make(protocol):
-    from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
+    from sklearn.ensemble import ExtraTreesClassifier, ExtraTreesRegressor
 
     from neuco_core.scoring.probes import EstimatorProbe, parameters
 
-    n = parameters(protocol, neighbors=5)["neighbors"]
-    return EstimatorProbe(lambda: KNeighborsRegressor(n), lambda: KNeighborsClassifier(n))
+    rules = {"n_estimators": parameters(protocol, trees=100)["trees"], "random_state": protocol.seed}
+    return EstimatorProbe(lambda: ExtraTreesRegressor(**rules), lambda: ExtraTreesClassifier(**rules))
 
 
 @hookimpl
 def neuco_probes():
-    yield Probe(id="knn", title="nearest neighbours", factory=make)
+    yield Probe(id="forest", title="extra trees", factory=make)
 """
 
 WITHIN = """\
@@ -76,14 +77,41 @@ def neuco_splitters():
     yield Splitter(id="halves", function=halves)
 """
 
+# A probe that predicts no labels: its splits share work, and it brings the metric that is measured.
+RANKS = """
+import numpy as np
+from neuco_core import Metric, Probe, hookimpl
+from neuco_core.scoring.probes import Fit
+
+class Ranks:
+    def prepare(self, splits, threads):
+        x = splits[0].x
+        self.order = np.argsort(np.square(x[:, None] - x).sum(axis=2), axis=1, kind="stable")
+
+    def fit(self, split):
+        y, found = split.y[:, 0], []
+        for row in split.test:
+            ranked = y[[other for other in self.order[row] if other in set(split.train)]]
+            found.append(1 / (1 + np.argmax(ranked == y[row])))
+        return Fit(measures={"ranks": np.mean(found), "ranks_first": np.mean(np.equal(found, 1))})
+
+@hookimpl
+def neuco_probes():
+    yield Probe(id="ranks", factory=lambda protocol: Ranks(), kinds=("classification",), metric="ranks")
+
+@hookimpl
+def neuco_metrics():
+    yield Metric(id="ranks", function=lambda truth, found: float(np.mean(1 / found)), kinds=("classification",))
+"""
+
 
 @pytest.fixture
 def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A probe, a metric and a splitter of strangers, as installed packages."""
-    blocks = (("neuco_knn", KNN), ("neuco_within", WITHIN), ("neuco_halves", HALVES))
-    groups = {"neuco_knn": "probes", "neuco_within": "metrics", "neuco_halves": "splitters", "neuco_wrong": "probes"}
-    for name, source in (*blocks, ("neuco_wrong", WRONG)):
-        install(tmp_path, name, source, groups[name])
+    """Probes, a metric and a splitter of strangers, as installed packages."""
+    blocks = (("neuco_forest", FOREST), ("neuco_within", WITHIN), ("neuco_halves", HALVES))
+    groups = {"neuco_within": ("metrics",), "neuco_halves": ("splitters",), "neuco_ranks": ("probes", "metrics")}
+    for name, source in (*blocks, ("neuco_wrong", WRONG), ("neuco_ranks", RANKS)):
+        install(tmp_path, name, source, *groups.get(name, ("probes",)))
     monkeypatch.syspath_prepend(str(tmp_path))
     catalog.catalog.cache_clear()
 
@@ -91,11 +119,22 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("installed")
 def test_a_strangers_probe() -> None:
     embeddings, signal = problem(200, dim=3, noise=0.05)
-    rules = load_protocol("ridge+probe=knn,neighbors=3,k=3")
+    rules = load_protocol("ridge+probe=forest,trees=20,k=3")
     assert score(embeddings, label(signal[:, 0]), rules).mean > 0.7
     assert score(embeddings, label(signal[:, 0] > 0, "classification"), rules).mean > 0.7
     classes = label(np.digitize(signal[:, 0], [-0.5, 0.5]), "classification")
     assert score(embeddings, classes, rules).mean > 0.6
+
+
+@pytest.mark.usefixtures("installed")
+def test_a_strangers_probe_that_predicts_no_labels() -> None:
+    assert len(RANKS.strip().splitlines()) <= 40
+    embeddings, signal = problem(100, noise=0.05)
+    got = score(embeddings, label(signal[:, 0] > 0, "classification"), "ridge+probe=ranks,k=3")
+    assert got.metric == "ranks"
+    assert 0.7 < got.mean < 1
+    assert list(got.metrics) == ["ranks_first"]
+    assert score_cell(embeddings, label(signal[:, 0]), "ridge+probe=ranks").status == "not-applicable"
 
 
 @pytest.mark.usefixtures("installed")

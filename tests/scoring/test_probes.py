@@ -25,23 +25,25 @@ from neuco_core.scoring.probes.mlp import MLPProbe
 from neuco_core.scoring.probes.ridge import STRENGTHS, RidgeProbe
 from neuco_core.scoring.scorer import Score, score
 from neuco_core.scoring.splits import join, shuffle
-from tests.scoring.make import embed, label, problem
+from tests.scoring.make import embed, label, problem, suited
 
 QUICK = [p.with_(k=2, epochs=30, lr=0.02 if p.probe == "linear" else 0.005) for p in PROTOCOLS.values()]
+LEARNERS = [p for p in suited(QUICK, "regression", "classification") if p.probe != "shots"]
 
 
 def text(got: Score) -> str:
     return json.dumps(got.to_json(), allow_nan=False, sort_keys=True)
 
 
-@pytest.mark.parametrize("rules", QUICK, ids=lambda p: p.name.partition("+")[0])
+@pytest.mark.parametrize("rules", LEARNERS, ids=lambda p: p.name.partition("+")[0])
 def test_every_kind_of_task(rules: Protocol) -> None:
     embeddings, signal = problem(80, dim=6, outputs=3, noise=0.1)
     one = score(embeddings, label(signal[:, 0]), rules)
     many = score(embeddings, label(signal[:, :2]), rules)
     two = score(embeddings, label(signal[:, 0] > 0, "classification"), rules)
     three = score(embeddings, label(signal.argmax(axis=1) * 10, "classification"), rules)
-    assert min(one.mean, many.mean, two.mean, three.mean) > 0.6
+    least = 0.5 if rules.probe == "knn" else 0.6  # 72 samples in six dimensions are not very near
+    assert min(one.mean, many.mean, two.mean, three.mean) > least
     assert list(one.metrics) == ["r2", "mse", "mae"]
     assert list(two.metrics) == ["f1", "accuracy", "precision", "recall", "roc_auc"]
     assert two.confusion is not None
@@ -50,8 +52,11 @@ def test_every_kind_of_task(rules: Protocol) -> None:
     assert math.isfinite(sum(three.metrics["roc_auc"]))
 
 
-@pytest.mark.parametrize("rules", QUICK, ids=lambda p: p.name.partition("+")[0])
-@pytest.mark.parametrize("kind", ["regression", "classification"])
+@pytest.mark.parametrize(
+    ("rules", "kind"),
+    [(rules, kind) for kind in ("regression", "classification") for rules in suited(QUICK, kind)],
+    ids=lambda p: p if isinstance(p, str) else p.name.partition("+")[0],
+)
 def test_the_same_bytes_again_and_for_any_number_of_threads(rules: Protocol, kind: str) -> None:
     embeddings, signal = problem(50, dim=4)
     labels = label(signal[:, 0] if kind == "regression" else signal[:, 0] > 0, kind)
@@ -193,10 +198,11 @@ def test_inputs_are_left_as_they_were() -> None:
     values, y = embeddings.values.copy(), signal[:, 0].copy()
     frozen = embed(values)
     frozen.values.flags.writeable = False
-    labels = label(y)
-    labels.values.flags.writeable = False
-    for rules in QUICK:
-        score(frozen, labels, rules)
+    for kind in ("regression", "classification"):
+        labels = label(y if kind == "regression" else y > 0, kind)
+        labels.values.flags.writeable = False
+        for rules in suited(QUICK, kind):
+            score(frozen, labels, rules)
     np.testing.assert_array_equal(frozen.values, values)
 
 

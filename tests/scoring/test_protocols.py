@@ -15,7 +15,9 @@ from tests.scoring.make import embed, label, problem
 
 
 def test_the_named_protocols() -> None:
-    assert list(PROTOCOLS) == ["neuco-2025", "neuco-strict", "ridge", "mlp-1", "mlp-2", "svm"]
+    learned = ["neuco-2025", "neuco-strict", "ridge", "mlp-1", "mlp-2", "svm", "knn", "logistic"]
+    few = ["shots-1", "shots-5", "shots-10", "shots-20"]
+    assert list(PROTOCOLS) == [*learned, *few, "retrieval", "clustering"]
     paper = PROTOCOLS["neuco-2025"]
     assert (paper.k, paper.epochs, paper.lr, paper.batch_size, paper.seed) == (40, 20, 1e-3, 64, 42)
     assert (paper.weight_decay, paper.test_size, paper.select, paper.scale_on) == (0.01, 0.1, "best-on-test", "all")

@@ -7,7 +7,8 @@ A probe plugin registers ``Probe(id=…, factory=f)``; ``f(protocol)`` gives an 
 It is called once per split, from several threads at once, and must not change what it is given. It may also have
 
     words(dim, outputs, train, test) -> int     how many words of torch's generator a split needs (``Split.words``)
-    prepare(x) -> None                          called once before the first split, with all samples
+    prepare(splits, threads) -> None            called once before the first split with all of them, before anything
+                                                is scaled by a training part; so many threads may work
 
 ``EstimatorProbe`` makes a probe of anything with ``fit`` and ``predict``, such as a scikit-learn estimator::
 
@@ -62,14 +63,16 @@ class Fit:
 
     ``predictions`` is (steps, n_test, outputs), for a classification (steps, n_test, classes) with probabilities;
     the losses are (steps,) or None; ``parameters`` (e.g. weight, bias) have one row per step; ``settings`` is what a
-    search inside the training part chose, e.g. a cost.
+    search inside the training part chose, e.g. a cost. A probe that predicts no labels has ``measures`` instead: what
+    it measured on the test part by name, that of its metric among them.
     """
 
-    predictions: np.ndarray
+    predictions: np.ndarray = field(default_factory=lambda: np.empty((0, 0, 0)))
     train_loss: np.ndarray | None = None
     test_loss: np.ndarray | None = None
     parameters: Mapping[str, np.ndarray] = field(default_factory=dict)
     settings: Mapping[str, float] = field(default_factory=dict)
+    measures: Mapping[str, float] = field(default_factory=dict)
 
 
 def parameters(protocol: Protocol, **defaults: Any) -> dict[str, Any]:

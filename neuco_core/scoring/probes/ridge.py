@@ -15,6 +15,7 @@ begins where as many training samples lie above as belong to it, each predicted 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -56,8 +57,8 @@ class RidgeProbe:
         self._x: np.ndarray = np.empty((0, 0))
         self._gram: np.ndarray = np.empty((0, 0))  # about the mean of all samples, if these are more than the features
 
-    def prepare(self, x: np.ndarray) -> None:
-        self._x = x
+    def prepare(self, splits: Sequence[Split], threads: int) -> None:
+        self._x = x = splits[0].x
         if len(x) > x.shape[1]:
             self._mean = x.mean(axis=0, dtype=np.float64)
             centred = x - self._mean
@@ -65,7 +66,7 @@ class RidgeProbe:
 
     def fit(self, split: Split) -> Fit:
         if not self._x.size:
-            self.prepare(split.x)
+            self.prepare([split], 1)
         targets = split.y.astype(np.float64)
         if split.classes:
             targets = (targets == np.arange(split.classes)).astype(np.float64)
