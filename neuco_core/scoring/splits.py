@@ -152,8 +152,9 @@ def shuffle(n: int, protocol: Protocol, groups: np.ndarray | None = None) -> Spl
     return [(order[test:], order[:test]) for order in orders]
 
 
-# 2: the sizes of a record are means over its splits, no longer those of the first; 3: samples near a tested group
-@versioned(3)
+# 2: the sizes of a record are means over its splits, no longer those of the first; 3: samples near a tested group;
+# 4: ridge no longer learns from samples in neither part, which only this splitter leaves
+@versioned(4)
 def group(n: int, protocol: Protocol, groups: np.ndarray | None = None) -> Splits:
     """The same, over whole groups: no group has samples in both parts, and the parts' sizes vary with the groups.
 

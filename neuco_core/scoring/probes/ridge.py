@@ -79,7 +79,8 @@ class RidgeProbe:
         factor = np.where(steady, 0.0, 1 / np.sqrt(np.where(steady, 1.0, variance)))
         centred = targets - y_mean
         if count > train.shape[1]:
-            gram = self._gram_without(split.test, count, center, steady)
+            whole = count + len(split.test) == len(self._x)  # else samples in neither part would stay in it
+            gram = self._gram_without(split.test, count, center, steady) if whole else None
             gram = (train.T @ train if gram is None else gram) * np.outer(factor, factor)
             sizes, axes = np.linalg.eigh(gram)
             kept = sizes > 1e-10 * max(sizes[-1], 1e-300)
