@@ -1,4 +1,4 @@
-"""The contract of the position baseline; tests/content/test_position.py looks at its numbers, which need olinda."""
+"""The contract of the position baseline; tests/content/test_shipped.py looks at its numbers, which need olinda."""
 
 from __future__ import annotations
 

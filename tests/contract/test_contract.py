@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from neuco_core.contract.builtin import CAVEATS
+from neuco_core.contract.checks import check_citation, check_license
 from neuco_core.contract.checks.plugin import asserts
-from neuco_core.contract.contract import all_checks
+from neuco_core.contract.contract import Broken, all_checks
 from tests.contract.helpers import (
     METHOD_FILE,
     NOT_HERE,
@@ -227,3 +229,29 @@ def test_an_older_version_can_be_checked(good: Path) -> None:
     )
     old, new = (check(good, name, "--only", "task-metadata")["task-metadata"] for name in ("good@1", "good"))
     assert (old["status"], new["status"]) == ("ok", "failed")
+
+
+LICENCES = ["MIT", "CC-BY-4.0", "Apache-2.0 OR MIT"]
+CITATIONS = [
+    "10.5281/zenodo.123",
+    "Vinge and others (2025), arXiv:2510.17914",
+    "@misc{x, title={A {Nested} title, with commas}, year=2025}",
+    '@article{y:1, author = "A and B", title = "T", year = "2020",}',
+]
+BAD_LICENCES = ["", "cc-by-4.0", "free", "MIT and others"]
+BAD_BIBTEX = ["@misc{x}", "@misc{x, title={A}}", "@misc{x, title={A, year=2025}", "@misc{x, =, year=2025}"]
+BAD_CITATIONS = ["", "the paper", "10.1/x", *BAD_BIBTEX]
+CASES = [
+    (check_license, LICENCES, BAD_LICENCES, "licence"),
+    (check_citation, CITATIONS, BAD_CITATIONS, "citation|BibTeX"),
+]
+
+
+@pytest.mark.parametrize(("check", "good", "bad", "message"), CASES)
+def test_what_tools_know_is_taken_and_nothing_else(
+    check: Callable[[str], str], good: list[str], bad: list[str], message: str
+) -> None:
+    assert all(map(check, good))
+    for text in bad:
+        with pytest.raises(Broken, match=message):
+            check(text)

@@ -1,4 +1,4 @@
-"""Files of records: what is written, read, hidden by another registry, and refused by file and line."""
+"""Files of records: what is written, read, hidden by another registry, refused by file and line; and as an array."""
 
 from __future__ import annotations
 
@@ -10,15 +10,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from neuco_core.cli.score_show import describe
 from neuco_core.cli.verify import _line
-from neuco_core.errors import DataError
+from neuco_core.errors import DataError, UsageError
 from neuco_core.files import canonical
 from neuco_core.plugins.catalog import load_method, load_protocol, load_task
 from neuco_core.records import store
 from neuco_core.records.model import Record, record_line
+from neuco_core.records.score_array import score_array
 from neuco_core.records.store import exclusive, find_record, read_all, read_method, records_file, write_records
 from neuco_core.runs.messages import Failed
 from neuco_core.runs.plan import make_plan
@@ -243,3 +245,18 @@ def test_reasons_are_recorded_and_printed_without_what_steers_a_terminal(tmp_pat
     assert result_of(outcome_of(DataError("two\u00a0words\n next line"))).reason == "two words next line"
     for line in (_line(Verified(record, "differs", STEERS)), describe(unscored(reason=STEERS))):
         assert line.isprintable()
+
+
+def test_scores_by_method_task_and_split() -> None:
+    one, two = scored("b", "digits_class", seed=1), scored("a", "digits_other", seed=2, k=3)
+    scores = score_array([one, two, unscored()])
+    assert scores.sizes == {"method": 2, "task": 2, "split": 5}
+    assert scores.sel({"method": "b", "task": "digits_class"}).values.tolist() == list(one.per_split)
+    assert np.isnan(scores.sel({"method": "b", "task": "digits_other"})).all()
+    assert int(scores.sel({"method": "a", "task": "digits_other"}).count()) == 3
+    assert scores.sel(task="digits_class").metric.item() == "f1"
+
+
+def test_no_scores_is_said() -> None:
+    with pytest.raises(UsageError, match="no scores under the protocol 'ridge'"):
+        score_array([scored()], "ridge")

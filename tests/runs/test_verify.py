@@ -1,4 +1,4 @@
-"""``neuco verify`` confirms what it checked, and nothing else; ``neuco explain`` tells the state of a cell."""
+"""``neuco verify`` confirms what it checked, and nothing else; ``neuco explain`` and the pages on runs are true."""
 
 from __future__ import annotations
 
@@ -6,15 +6,18 @@ import json
 import shlex
 import shutil
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 
 from neuco_core.errors import UsageError
-from neuco_core.records.model import FIELDS, Record
+from neuco_core.records.model import FAILURES, FIELDS, Record
 from neuco_core.records.store import find_record, write_records
 from neuco_core.runs.engine import StepLimits
+from neuco_core.runs.plan import STATES, TO_RUN
 from neuco_core.runs.verify import MOST_APART, compare, follows_from, verify_records
+from tests import console
 from tests.records.examples import scored, unscored
 from tests.runs.changes import shifted, with_inputs
 from tests.runs.helpers import PROTOCOL, World
@@ -217,3 +220,24 @@ def test_a_registry_without_records_confirms_nothing(world: World) -> None:
     assert done.returncode == 4
     assert "no records to verify" in done.stderr
     assert "NEUCO_REGISTRY" in done.stderr
+
+
+def test_every_command_does_what_the_document_shows(tmp_path: Path, root: Path) -> None:
+    text = (root / "docs/howto/run.md").read_text(encoding="utf-8")
+    folder = tmp_path / "registry"
+    environment = {"HOME": str(tmp_path), "NEUCO_REGISTRY": str(folder), "PYTHONPATH": str(root)}
+    for step in console.steps(text):
+        done = console.run(step, tmp_path, environment)
+        assert done.returncode == 0, done.stdout
+        assert step.python or console.matches(step.expected, done.stdout), done.stdout
+
+
+def test_the_tables_are_complete(root: Path) -> None:
+    text = (root / "docs/ref/records.md").read_text(encoding="utf-8")
+    for state in STATES:
+        runs = "yes" if state in TO_RUN else "no"
+        assert any(line.startswith(f"| {state} | ") and line.endswith(f"| {runs} |") for line in text.splitlines()), (
+            state
+        )
+    for failure in FAILURES:
+        assert f"\n| {failure} | " in text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 from fractions import Fraction
@@ -16,6 +17,8 @@ from hypothesis import strategies as st
 from neuco_core.errors import DataError
 from neuco_core.tables import csv_kernel, embeddings_csv
 from neuco_core.tables.embeddings import read_embeddings
+from tests.command import python
+from tests.parts import missing
 from tests.tables.test_random import damage, damages
 
 HEAD, ROWS = b"id,0,1,name\n", [b"a,1.5,-2e-3,x\n", b'"b",+.25,7.,"y"\n', b"c.zarr,0,123456789.123456789,\r\n"]
@@ -120,3 +123,18 @@ def test_a_file_that_is_really_large(tmp_path: Path, monkeypatch: pytest.MonkeyP
     os.truncate(path, path.stat().st_size // 2)
     with pytest.raises(DataError, match="shorter while it was read"):
         list(blocks.each(lambda block, text, size: size))
+
+
+@pytest.mark.slow
+def test_benchmark_of_reading(root: Path) -> None:
+    if not Path("/proc/self/status").exists():
+        missing("/proc", "peak memory is read from there")
+    done = python("benchmarks/read.py", "--rows", "2000", "--dim", "30", "--rounds", "1", "--json", cwd=root)
+    assert done.code in (0, 1), done.err
+    table = json.loads(done.out)
+    ours = {"neuco csv", "neuco parquet", "neuco npz", "neuco npy"}
+    assert set(table) - {"polars csv"} == {"pandas csv", "pyarrow csv", *ours}
+    assert min(row["time_ratio"] for name, row in table.items() if name not in ours) == 1
+    for row in table.values():
+        assert set(row) == {"seconds", "cpu_seconds", "time_ratio", "cpu_ratio", "megabytes", "memory_ratio"}
+        assert row["seconds"] > 0
