@@ -14,10 +14,10 @@ from ci.plugin_sandbox import PluginSandbox
 from ci.report import parse
 from ci.sandbox import Limits
 from tests.ci.helpers import Upstream, ci, need_bubblewrap, plugin_data
-from tests.ci.hugging_face import HuggingFace
 from tests.command import neuco_here
 from tests.contract.helpers import quick_neuco
 from tests.cubes.pictures import labels, write_pngs, write_tiffs
+from tests.fetch.hugging_face import HuggingFace
 
 pytestmark = pytest.mark.slow
 WORDS = ("--title", "Own images", "--description", "Small images", "--license", "CC0-1.0", "--caveats", "For a test")
@@ -71,7 +71,7 @@ def test_published_images_are_fetched_outside_and_read_inside(
     data = (mine / "neuco_tasks/plots/images.zip").read_bytes()
     monkeypatch.setenv("NEUCO_CACHE", str(tmp_path / "cache"))
     with HuggingFace("datasets/somebody/set", {"plots.zip": data}) as hub:
-        monkeypatch.setenv("HF_ENDPOINT", hub.address)
+        monkeypatch.setenv("HF_ENDPOINT", hub.base)
         address = "hf://datasets/somebody/set@main/plots.zip"
         made = neuco_here("new", "dataset", "far", "--images", address, *WORDS, "--into", tmp_path)
         assert made.code == 0, made.err

@@ -26,8 +26,8 @@ from ci.score import CellToScore, Material
 from neuco_core.specs import Method, Remote, Task
 from neuco_tasks.ssl4eo_s12_downstream import fake
 from tests.ci.helpers import Upstream, change_file, ci, git, need_bubblewrap, plugin_data, write_file
-from tests.ci.hugging_face import HuggingFace
 from tests.command import neuco
+from tests.fetch.hugging_face import HuggingFace
 
 SAMPLES, SIDE = 120, 8
 REPOSITORY = "datasets/embed2scale/SSL4EO-S12-downstream"
@@ -114,7 +114,7 @@ class RealCase:
         """What main has beside the shipped plugins."""
         pins = {
             HOME + name: {"sha256": sha256(data), "size": len(data)}
-            for name, data in self.hub.files.items()
+            for name, data in HUB.items()
             if name in (f"labels/{LABELS[task]}" for task in ("biomass_mean", "clouds"))
         }
         (tree / "registry" / "pins.json").write_text(json.dumps({"pins": pins, "schema": 1}, indent=2) + "\n")
@@ -122,7 +122,7 @@ class RealCase:
         code = FILE_METHOD.format(name="stored", url="pkg://neuco_methods.stored/e.npz", sha256=sha256(data))
         write_method(tree, "stored", code, **{"e.npz": data})
         write_method(tree, "fragile", ENCODER.format(name="fragile", body="raise RuntimeError('cheese')"))
-        environment = {**DIRECT, "HF_ENDPOINT": self.hub.address, "NEUCO_REGISTRY": str(tree / "registry")}
+        environment = {**DIRECT, "HF_ENDPOINT": self.hub.base, "NEUCO_REGISTRY": str(tree / "registry")}
         scored = ("score", "--method", "stored", "--task", "biomass_mean", "--protocol", PROTOCOL)
         scoring = neuco(*scored, cwd=tree, path=tree, env=environment)
         if scoring.code:
@@ -138,7 +138,7 @@ class RealCase:
         cache: str = "",
     ) -> tuple[int, str]:
         """Exit code and output of ``score-pr``; where there is no ``server``, nobody listens at its address."""
-        variables = {**DIRECT, "HF_ENDPOINT": self.hub.address if server else "http://127.0.0.1:9"}
+        variables = {**DIRECT, "HF_ENDPOINT": self.hub.base if server else "http://127.0.0.1:9"}
         variables |= {VARIABLE: str(self.dataset)} if dataset else {}
         variables |= {"NEUCO_CACHE": cache} if cache else {}
         limits = ("--seconds", "300", "--memory", "2500")
@@ -279,7 +279,7 @@ SIGN = {"green": "## ✅", "red": "## ❌", "waiting": "## ⏳"}
 @pytest.fixture(scope="session")
 def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealCase]:
     need_bubblewrap()
-    with HuggingFace(REPOSITORY, files_of_the_hub()) as hub:
+    with HuggingFace(REPOSITORY, HUB) as hub:
         yield RealCase(tmp_path_factory.mktemp("real-case"), hub)
 
 
@@ -321,7 +321,7 @@ def test_of_a_method_only_the_file_of_the_dataset_at_hand_is_fetched(
     tasks = plugin_data(*columns, folder="neuco_tasks/own")
     cells = [CellToScore("ridge", methods.methods[0], task, methods, tasks) for task in tasks.tasks]
     with HuggingFace(REPOSITORY, published) as hub:
-        for name, value in {**DIRECT, "HF_ENDPOINT": hub.address, "NEUCO_CACHE": str(tmp_path / "cache")}.items():
+        for name, value in {**DIRECT, "HF_ENDPOINT": hub.base, "NEUCO_CACHE": str(tmp_path / "cache")}.items():
             monkeypatch.setenv(name, value)
         material = Material(PluginSandbox(tmp_path, tmp_path / "scratch", Limits()), [methods, tasks])
         assert (material.gather(cells), material.missing) == (cells, {})

@@ -22,9 +22,9 @@ from neuco_core.plugins.catalog import load_method, load_task
 from neuco_core.records.store import read_all
 from neuco_core.specs import Dataset, Method, Suite, Task
 from tests.ci.helpers import ROOT, plugin_data, write_file
-from tests.ci.hugging_face import HuggingFace
 from tests.ci.test_real_case import HOME, LABELS, REPOSITORY, SUITE, files_of_the_hub, sha256
 from tests.fetch.helpers import own_settings
+from tests.fetch.hugging_face import HuggingFace
 
 HUB = files_of_the_hub()
 SUITE_PATH = "registry/suites/real.toml"
@@ -46,8 +46,8 @@ def trees(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Pat
         (tree / SUITE_PATH).parent.mkdir(parents=True)
         (tree / SUITE_PATH).write_text(SUITE)
         pin(tree, biomass_mean=sha256(HUB["labels/biomass_mean__regr.csv"]))
-    with HuggingFace(REPOSITORY, dict(HUB)) as hub:
-        monkeypatch.setenv("HF_ENDPOINT", hub.address)
+    with HuggingFace(REPOSITORY, HUB) as hub:
+        monkeypatch.setenv("HF_ENDPOINT", hub.base)
         yield trees
 
 

@@ -16,8 +16,8 @@ from PIL import Image
 from neuco_core.cubes.archive import open_archive
 from neuco_core.cubes.published import unpack_set
 from neuco_core.errors import DataError
-from tests.ci.hugging_face import HuggingFace
 from tests.command import neuco_here
+from tests.fetch.hugging_face import HuggingFace
 
 WORDS = ("--title", "A set", "--description", "Of images", "--license", "CC0-1.0", "--caveats", "For a test")
 ADDRESS = "hf://datasets/somebody/set@main/data/train.parquet"
@@ -52,7 +52,7 @@ def written(table: pa.Table) -> bytes:
 def test_a_set_of_hugging_face_becomes_a_dataset_and_a_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with HuggingFace("datasets/somebody/set", {"data/train.parquet": parquet(["a.png", "b.png", "c.png"])}) as hub:
-        env = {"HF_ENDPOINT": hub.address}
+        env = {"HF_ENDPOINT": hub.base}
         made = neuco_here("new", "dataset", "own_set", "--images", ADDRESS, *WORDS, "--into", tmp_path, env=env)
         again = neuco_here("data", "package", ADDRESS, "--out", "own.zip", "--json", env=env)
     assert made.code == 0, made.err

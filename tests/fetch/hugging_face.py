@@ -1,4 +1,7 @@
-"""A server that answers as Hugging Face does: branches that move, commits, redirects to another path, its errors."""
+"""A server that answers as Hugging Face does: branches that move, commits, redirects, its errors.
+
+Small files come from the same host, large ones (LFS) from a CDN, which is at another name of this machine.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,8 @@ from collections.abc import Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from urllib.parse import unquote
+
+LFS = (".npz", ".npy", ".parquet", ".zip")
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -24,7 +29,7 @@ class Handler(BaseHTTPRequestHandler):
         repo, _, rest = path.partition("/resolve/")
         revision, _, file = rest.partition("/")
         commit = self.server.branches.get(revision, revision)
-        if repo != f"datasets/{self.server.repo}":
+        if repo != self.server.repo:
             self.answer(401, b"Invalid username or password.", X_Error_Code="RepoNotFound")
         elif self.server.gated:
             self.answer(401, b"Access to this resource is restricted.", X_Error_Code="GatedRepo")
@@ -35,7 +40,8 @@ class Handler(BaseHTTPRequestHandler):
         else:
             sha256 = self.server.commits[commit][file]
             linked = {"X_Linked_ETag": f'"{sha256}"', "X_Linked_Size": str(len(self.server.blobs[sha256]))}
-            self.answer(302, b"", Location=f"/blobs/{sha256}", X_Repo_Commit=commit, **linked)
+            host = f"http://localhost:{self.server.server_port}" if file.endswith(LFS) else ""
+            self.answer(302, b"", Location=f"{host}/blobs/{sha256}", X_Repo_Commit=commit, **linked)
 
     def answer(self, status: int, data: bytes, **headers: str) -> None:
         self.send_response(status)
@@ -65,11 +71,12 @@ class Server(ThreadingHTTPServer):
 
 
 class HuggingFace:
-    """The server in a thread, with one repository of datasets."""
+    """The server in a thread, with one repository such as ``datasets/somebody/set``, and these files on main."""
 
-    def __init__(self, repo: str) -> None:
+    def __init__(self, repo: str, files: Mapping[str, bytes] | None = None) -> None:
         self._server = Server(repo)
         self.base = f"http://127.0.0.1:{self._server.server_address[1]}"
+        self.push(files or {})
 
     def __enter__(self) -> HuggingFace:
         threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()

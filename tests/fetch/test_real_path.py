@@ -18,7 +18,7 @@ from tests.command import Said, neuco
 from tests.fetch.hugging_face import HuggingFace
 from tests.terminal import converse
 
-REPO = "embed2scale/SSL4EO-S12-downstream"
+REPO = "datasets/embed2scale/SSL4EO-S12-downstream"
 IDS = fake.sample_ids(60)
 QUESTION = "Pin 8 files?"
 PROTOCOL = ("--k", "3", "--epochs", "2")
@@ -27,8 +27,7 @@ PROTOCOL = ("--k", "3", "--epochs", "2")
 @pytest.fixture
 def hub(tmp_path: Path, committed_registry: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[HuggingFace]:
     files = {f"labels/{name}": written(tmp_path / name) for name in fake.FILES}
-    with HuggingFace(REPO) as server:
-        server.push(files)
+    with HuggingFace(REPO, files) as server:
         monkeypatch.setenv("HF_ENDPOINT", server.base)
         monkeypatch.setenv("NEUCO_REGISTRY", str(tmp_path / "registry"))  # no record is made in anybody's own
         for folder in ("suites", "published"):
@@ -66,7 +65,7 @@ def test_one_yes_leads_from_a_file_to_scores(hub: HuggingFace, mine: str, tmp_pa
     code, screen = converse(*words, until=QUESTION, then=b"y\n")
     assert code == 0, screen
     before, after = screen.split(QUESTION)
-    seen = f"hf://datasets/{REPO}@{commit}/labels/biomass_mean__regr.csv"
+    seen = f"hf://{REPO}@{commit}/labels/biomass_mean__regr.csv"
     for part in ("labels of 8 tasks", seen, "rows    60", "labels  from 0 to 1", "sha256"):
         assert part in before
     assert "8 of 8 scored now" in after
@@ -121,7 +120,7 @@ def test_a_file_that_changed_the_next_day_is_still_had_from_its_commit(hub: Hugg
     for path in (tmp_path / "cache").rglob("biomass_mean__regr.csv"):
         path.unlink()
     fetch(source)
-    assert hub.requests[-2].startswith(f"datasets/{REPO}/resolve/{pin.url.split('@')[1][:40]}/")
+    assert hub.requests[-2].startswith(f"{REPO}/resolve/{pin.url.split('@')[1][:40]}/")
     again = neuco("data", "pin", "biomass_mean", "--yes")
     assert (again.code, "its owner changed it" in again.err) == (4, True)
     accepted = neuco("data", "pin", "biomass_mean", "--replace", "--yes")
