@@ -7,7 +7,6 @@ import io
 import json
 import re
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -150,21 +149,3 @@ def test_a_kind_that_gives_no_board_is_named(monkeypatch: pytest.MonkeyPatch, ra
     monkeypatch.setattr("neuco_core.boards.build.load_board", lambda name: kind)
     with pytest.raises(PluginError, match=f"board kind 'bad' failed: .*{words}"):
         build_board(make_records({"alpha": {"first": 0.5}}), make_suite("first", kind="bad"))
-
-
-def test_the_example_of_the_manual_makes_a_board(monkeypatch: pytest.MonkeyPatch) -> None:
-    kind = BoardKind(id="soil_mean", rank=lambda cells: cells.ranked_by("Mean score", cells.means()))
-    monkeypatch.setattr("neuco_core.boards.build.load_board", lambda name: kind)
-    scores = {"alpha": {"first": 0.5}, "beta": {"first": 0.9}, "gamma": {"first": 0.5}}
-    board = build_board(make_records(scores), make_suite("first", kind="soil_mean"))
-    assert board.ranks == {"beta": 1, "alpha": 2, "gamma": 2}
-    assert [column.label for column in board.columns] == ["Mean score"]
-
-
-def test_listing_kinds_is_light() -> None:
-    """Neither the specs nor the built-in kinds import what ranking needs."""
-    code = (
-        "import sys, neuco_core.builtin as b, neuco_core.plugins.catalog;"
-        "list(b.neuco_boards()); print({'numpy', 'pandas', 'scipy'} & set(sys.modules))"
-    )
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "set()\n"

@@ -200,11 +200,6 @@ def test_weights_that_reorder_strangers_are_named_as_the_cause() -> None:
     assert "caused by others: the weights changed with the pool, and it swapped with beta" in line
 
 
-def test_a_change_of_an_unknown_kind_is_refused() -> None:
-    with pytest.raises(ValueError, match="no kind of change"):
-        Change("zap", "x")
-
-
 def test_a_published_board_is_marked_and_has_its_source(committed_registry: Path) -> None:
     for path in sorted((committed_registry / "published").glob("*.json")):
         board = read_published(path).board()
@@ -242,3 +237,8 @@ def test_a_published_board_that_is_not_right_is_refused(
     path.write_text(text.replace(old, new, 1), encoding="utf-8")
     with pytest.raises(DataError, match=words):
         read_published(path)
+
+
+def test_a_change_of_an_unknown_kind_is_refused() -> None:
+    with pytest.raises(ValueError, match="no kind of change"):
+        Change("zap", "x")

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,8 +25,9 @@ from ci.sandbox import Limits
 from ci.score import CellToScore, Material
 from neuco_core.specs import Method, Remote, Task
 from neuco_tasks.ssl4eo_s12_downstream import fake
-from tests.ci.helpers import Upstream, change_file, ci, git, need_bubblewrap, plugin_data, write_file
+from tests.ci.helpers import Change, Upstream, change_file, ci, git, need_bubblewrap, plugin_data, write_file
 from tests.command import neuco
+from tests.contract.helpers import TEST
 from tests.fetch.hugging_face import HuggingFace
 
 SAMPLES, SIDE = 120, 8
@@ -66,7 +67,6 @@ class Encoder:
 def neuco_methods():
     yield Method(id="{name}", title="{name}", description="Means", encoder=Encoder, license="MIT")
 """
-TEST = "def test_something():\n    assert 1 + 1 == 2\n"
 
 
 def sha256(data: bytes) -> str:
@@ -146,13 +146,6 @@ class RealCase:
         return done.returncode, done.stdout + done.stderr
 
 
-def files_of_the_hub() -> dict[str, bytes]:
-    """What the repository at Hugging Face holds: label files, small; embeddings by strangers, LFS."""
-    files = {f"labels/{name}": label_table(seed) for seed, name in enumerate(LABELS.values())}
-    return {**files, "labels/soil__regr.csv": label_table(7), "embeddings/mine.npz": embeddings_file(2)}
-
-
-Change = Callable[[Path], None]
 TASK = """
 from neuco_core import Baseline, Remote, Task, hookimpl
 
@@ -172,7 +165,9 @@ def neuco_tasks():
     )
 """
 MINE = f"{HOME}embeddings/mine.npz"
-HUB = files_of_the_hub()
+# What the repository at Hugging Face holds: label files, small; embeddings by strangers, LFS.
+HUB = {f"labels/{name}": label_table(seed) for seed, name in enumerate(LABELS.values())}
+HUB |= {"labels/soil__regr.csv": label_table(7), "embeddings/mine.npz": embeddings_file(2)}
 SOIL = f"{HOME}labels/soil__regr.csv"
 
 

@@ -22,11 +22,10 @@ from neuco_core.plugins.catalog import load_method, load_task
 from neuco_core.records.store import read_all
 from neuco_core.specs import Dataset, Method, Suite, Task
 from tests.ci.helpers import ROOT, plugin_data, write_file
-from tests.ci.test_real_case import HOME, LABELS, REPOSITORY, SUITE, files_of_the_hub, sha256
+from tests.ci.test_real_case import HOME, HUB, LABELS, REPOSITORY, SUITE, sha256
 from tests.fetch.helpers import own_settings
 from tests.fetch.hugging_face import HuggingFace
 
-HUB = files_of_the_hub()
 SUITE_PATH = "registry/suites/real.toml"
 
 

@@ -87,9 +87,9 @@ def use_boards() -> None:
     from neuco_core.specs import Suite
     from tests.boards.helpers import make_records
 
-    records = make_records({"a": {"ph": 0.2}, "b": {"ph": 0.6}})
+    records = make_records({"a": {"ph": 0.2}, "b": {"ph": 0.6}, "c": {"ph": 0.2}})
     board = build_board(records, Suite(id="soil", kind="soil_mean", tasks={"ph": 1}))
-    assert [(row.rank, row.method) for row in board.rows] == [(1, "b"), (2, "a")]
+    assert [(row.rank, row.method) for row in board.rows] == [(1, "b"), (2, "a"), (2, "c")]
 
 
 def use_commands() -> None:

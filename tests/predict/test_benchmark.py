@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from benchmarks.predict_paper import DISTANCES, _distance, cold_folds, cold_start, fit_gaps, model, validate, verdict
+from benchmarks.predict_paper import cold_folds, cold_start, fit_gaps, model, validate, verdict
 from neuco_core.errors import UsageError
 from neuco_extensions.predict.evaluate import Fold, difference
 from neuco_extensions.predict.table import ScoreTable, gaps
@@ -65,16 +65,3 @@ def test_encoders_learn(distance: str) -> None:
     known = gaps(table.values)[None]
     fitted = fit_gaps(known, table.known[None], distance, dimension=3)
     assert np.nanmean((fitted - known) ** 2) < 0.5 * np.nanvar(known)
-
-
-@pytest.mark.parametrize("distance", ["l2", "cosine", "poincare"])
-def test_derivatives_of_distances(distance: str) -> None:
-    one, two = np.array([0.1, -0.3, 0.2]), np.array([-0.2, 0.1, 0.3])
-    kind = DISTANCES.index(distance)
-    _, to_other, to_one, to_two = _distance(one, two, kind)
-    for axis in range(3):
-        step = 1e-6 * np.eye(3)[axis]
-        first = (_distance(one + step, two, kind)[0] - _distance(one - step, two, kind)[0]) / 2e-6
-        second = (_distance(one, two + step, kind)[0] - _distance(one, two - step, kind)[0]) / 2e-6
-        assert first == pytest.approx(to_other * two[axis] + to_one * one[axis], rel=1e-5)
-        assert second == pytest.approx(to_other * one[axis] + to_two * two[axis], rel=1e-5)

@@ -196,10 +196,6 @@ def test_pages_that_messages_name_are_there(root: Path) -> None:
     assert [page for page in named if not (root / page).is_file()] == []
 
 
-def test_no_workflow_reads_a_secret(root: Path) -> None:
-    assert [name for name in NAMES if "secrets." in (root / f".github/workflows/{name}.yml").read_text()] == []
-
-
 def test_the_example_of_a_label_file_is_read_as_the_page_says(tmp_path: Path) -> None:
     (example,) = re.findall(r"^```csv\n(.*?)^```$", page("ref/formats"), re.MULTILINE | re.DOTALL)
     (tmp_path / "x.csv").write_text(example)

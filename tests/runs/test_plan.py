@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from neuco_core.errors import DataError, UsageError
+from neuco_core.errors import UsageError
 from neuco_core.fetch.links import variable
 from neuco_core.plugins.catalog import load_protocol
 from neuco_core.protocol import Protocol
@@ -19,7 +19,7 @@ from neuco_core.records.fingerprint import stale_records
 from neuco_core.records.model import Record
 from neuco_core.records.store import find_record, read_all, records_file, write_records
 from neuco_core.runs.engine import Schedule, StepLimits
-from neuco_core.runs.messages import Call, Embed, Embedded, Failed, Group, Result, Returned, ScoreCell, Scored, Step
+from neuco_core.runs.messages import Call, Embed, Embedded, Group, Result, Returned, ScoreCell, Scored, Step
 from neuco_core.runs.plan import Plan, PlannedCell, make_plan
 from neuco_core.runs.run import make_record, run_plan, save_record
 from neuco_core.specs import Method, Remote, Task
@@ -38,7 +38,6 @@ SCORE = Scored(
     settings={"C": (10.0, None, 1.0)},
     provenance={"seconds": 1.0},
 )
-FAILURE = Failed("timeout", "not done after 5 seconds")
 
 
 def plan(registry: Path, method: Method = METHOD, task: Task = TASK, rules: Protocol = RULES, **options: Any) -> Plan:
@@ -134,28 +133,6 @@ def test_a_shipped_record_that_was_forged_is_never_ranked(root: Path) -> None:
     assert [stale_records([true]), stale_records([forged])] == [{}, {true.key: CLAIMS["a baseline"][1]}]
 
 
-def test_another_protocol_is_another_record(tmp_path: Path) -> None:
-    done(tmp_path)
-    assert cell(tmp_path, METHOD, TASK, load_protocol("ridge")).state == "new"
-
-
-def test_what_failed_is_kept_until_it_is_tried_again_on_purpose(tmp_path: Path) -> None:
-    done(tmp_path, FAILURE)
-    assert cell(tmp_path).state == "failed"
-    assert not cell(tmp_path).to_run
-    assert cell(tmp_path).reason == "timeout: not done after 5 seconds"
-    assert cell(tmp_path, retry=True).state == "retry"
-    assert cell(tmp_path, replace(METHOD, version=2)).state == "new", "another version is another cell"
-
-
-def test_an_edited_record_is_not_taken_for_a_score(tmp_path: Path) -> None:
-    done(tmp_path)
-    path = records_file(tmp_path, METHOD.id)
-    path.write_bytes(path.read_bytes().replace(b"0.375", b"0.975"))
-    with pytest.raises(DataError, match="mean does not follow from per_split"):
-        cell(tmp_path)
-
-
 def test_what_cannot_be_had_here_is_skipped_but_an_earlier_score_stays(tmp_path: Path) -> None:
     unpinned = replace(TASK, source=Remote("https://example.org/ph.csv"))
     planned = cell(tmp_path, METHOD, unpinned)
@@ -174,12 +151,6 @@ def test_labels_that_the_linked_folder_lacks_are_skipped(tmp_path: Path, monkeyp
     planned = cell(tmp_path, METHOD, unpinned)
     assert planned.state == "skipped", "run, it would fail and be recorded over a good score"
     assert f"labels/ph.csv is not in this local copy of 'soil' ({tmp_path})" in planned.reason
-
-
-def test_a_method_without_a_file_for_the_dataset_is_not_applicable(tmp_path: Path) -> None:
-    planned = cell(tmp_path, METHOD, replace(TASK, dataset="digits"))
-    assert planned.state == "not-applicable"
-    assert "has no file for dataset digits" in planned.reason
 
 
 @pytest.mark.parametrize("protocol", ["logistic", "retrieval", "clustering+k=3"])
@@ -245,14 +216,6 @@ def test_a_queue_is_asked_for_more_until_it_ends() -> None:
     assert schedule.next(3) is None
     assert not schedule.left
     assert list(schedule.ended(calls[0], Returned(1))) == [(calls[0], Returned(1))]
-
-
-def test_embeddings_that_cannot_be_made_end_all_their_cells() -> None:
-    schedule = Schedule([group("m", "a", "b")])
-    step = schedule.next(1)
-    assert step is not None
-    assert [s.label for s, _ in schedule.ended(step, FAILURE)] == ["m on a", "m on b"]
-    assert schedule.next(1) is None
 
 
 class ReadyEngine:

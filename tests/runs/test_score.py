@@ -92,17 +92,6 @@ def test_nothing_scored_is_no_success(chosen: tuple[str, str], message: str, cas
     assert message in ran.text
 
 
-def test_a_cell_that_fails_is_told_and_the_others_are_scored(parity_tasks: Path, case: Path) -> None:
-    """A learning rate without bounds: R² is defined for none of the splits, F1 for all."""
-    rules = ("--k", 2, "--epochs", 1, "--lr", "1e38")
-    ran = neuco("score", "--embeddings", case / "embeddings.csv", "--tag", "parity", *rules, "--json")
-    assert ran.code == 1
-    status = {cell["task"]: cell["status"] for cell in ran.json["cells"]}
-    assert status["parity_alpha"] == "failed"
-    assert " failed: " in ran.err
-    assert "Traceback" not in ran.err
-
-
 def test_files_of_one_name_can_be_told_apart() -> None:
     assert list(free_names([Path("a/e.csv"), Path("b/e.csv"), Path("a/e.csv")]).values()) == ["e", "e-2"]
     assert list(free_names([Path("pca.csv"), Path("e.csv")], taken=["e"]).values()) == ["pca-file", "e-2"]
@@ -257,29 +246,16 @@ def test_the_same_json_for_any_number_of_threads(parity_tasks: Path, case: Path)
 @pytest.mark.parametrize(
     ("args", "code", "word"),
     [
-        ((), 2, "--method"),
-        (("--method", "nothing"), 3, "neuco methods"),
-        (("--method", "pca", "--task", "olinda_sea_levle"), 3, "olinda_sea_level"),
-        (("--method", "pca", "--kind", "ranking"), 2, "kind"),
-        (("--method", "pca", "--protocol", "neuco-2026"), 3, "neuco-2025"),
-        (("--method", "pca", "--suite", "none"), 3, "suite"),
-        (("--method", "pca", "--k", "0"), 2, "--k"),
         (("--method", "pca", "--lr", "-1"), 2, "lr"),
         (("--method", "pca", "--seed", str(2**32)), 2, "seed"),
         (("--method", "pca", "--protocol", "neuco-2025+k=0"), 2, "bad k"),
-        (("--method", "pca", "--protocol", "neuco-2025+k"), 2, "variant"),
         (("--method", "pca", "--dataset", "olinda", "--kind", "classification", "--tag", "handwriting"), 2, "no task"),
-        (("--embeddings", "none.csv"), 2, "none.csv"),
-        (("--method", "pca", "--engine", "clouds"), 3, "no engine 'clouds'"),
-        (("--method", "pca", "--memory-limit", "much"), 2, "is not a size"),
-        *[
-            (("--all", option, seconds), 2, "is not a number of seconds above 0")
-            for option in ("--time-limit", "--embed-time-limit")
-            for seconds in ("nan", "inf", "0", "-1")
-        ],
+        *((("--all", "--time-limit", text), 2, "not a number of seconds above 0") for text in ("nan", "inf", "-1")),
+        (("--all", "--embed-time-limit", "0"), 2, "is not a number of seconds above 0"),
     ],
 )
-def test_wrong_use(args: tuple[str, ...], code: int, word: str) -> None:
+def test_a_number_that_cannot_be_is_refused(args: tuple[str, ...], code: int, word: str) -> None:
+    """Other mistakes are in ``tests/cli/test_mistakes.py``."""
     ran = neuco("score", *args)
     assert ran.code == code
     assert word in ran.err

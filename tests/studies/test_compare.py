@@ -154,12 +154,6 @@ def test_a_task_that_cannot_be_compared(case: Path, other: Path, parity_tasks: P
     assert two.code == 1
 
 
-def test_unknown_method() -> None:
-    ran = neuco("compare", "averagin", "pca")
-    assert ran.code == 3
-    assert "averaging" in ran.err
-
-
 IDS = [f"s{i}" for i in range(60)]
 VALUES = np.random.default_rng(0).standard_normal((60, 4))
 
