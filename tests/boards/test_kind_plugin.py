@@ -6,7 +6,6 @@ import csv
 import io
 import json
 import re
-import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,6 +24,7 @@ from neuco_core.specs import BoardKind
 from tests.boards.helpers import make_records, make_suite, real_record
 from tests.boards.test_cli import TASKS, registry, run
 from tests.command import neuco_here
+from tests.installed import install
 from tests.site.conftest import Reader, reading
 
 __all__ = ["registry"]  # the fixture
@@ -35,11 +35,7 @@ PLUGIN = Path(__file__).parent / "outside/neuco_wins.py"
 def package(tmp_path: Path, registry: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The package, installed; and the suite ``trial`` of its kind, with an option of the kind."""
     folder = tmp_path / "site-packages"
-    info = folder / "neuco_wins-1.0.dist-info"
-    info.mkdir(parents=True)
-    shutil.copy(PLUGIN, folder)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: neuco-wins\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[neuco.boards]\nwins = neuco_wins\n")
+    install(folder, "neuco_wins", PLUGIN.read_text(encoding="utf-8"), "boards")
     for task in TASKS:
         write_records(registry, [real_record("mosaiks", task, [0.51, 0.53])])
     suite = registry / "suites/trial.toml"
@@ -135,10 +131,7 @@ def test_the_page_shows_and_sorts_the_column(browser: object, registry: Path, tm
     [
         (lambda cells: 5, "gave a int, not a Ranked"),
         (lambda cells: 1 / 0, "ZeroDivisionError"),
-        (
-            lambda cells: Ranked(columns=(Column("a", "A"), Column("a", "A")), rows=(), rule=""),
-            "column 'a' is there twice",
-        ),
+        (lambda cells: Ranked(columns=(Column("a", "A"),) * 2, rows=(), rule=""), "column 'a' is there twice"),
         (lambda cells: Ranked(columns=(Column("Not an id", "A"),), rows=(), rule=""), "matching regex"),
         (lambda cells: Ranked(columns=(), rows=(cells.methods[0].row("1", {}),), rule=""), r"\$.rows\[0\].rank"),
         (lambda cells: Ranked(columns=(), rows=(cells.methods[0].row(1, {}, values={"x": 1}),), rule=""), "no column"),

@@ -9,15 +9,7 @@ import pytest
 
 from tests.command import neuco, python
 from tests.contract.helpers import quick_neuco
-
-
-def command_package(folder: Path, name: str, source: str) -> None:
-    info = folder / f"{name}-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text(f"[neuco.commands]\nsoil = {name}\n")
-    (folder / f"{name}.py").write_text(source)
-
+from tests.installed import install
 
 SOIL = """
 import click
@@ -40,7 +32,7 @@ def rows_by_name(folder: Path) -> dict[str, dict[str, str]]:
 
 def test_another_package_may_bring_a_command_whose_stdout_is_its_own(tmp_path: Path) -> None:
     outside = '__import__("subprocess").run(["echo", "soil!"], check=True)'
-    command_package(tmp_path, "acme", SOIL.replace('click.echo("soil!")', outside))
+    install(tmp_path, "acme", SOIL.replace('click.echo("soil!")', outside), "commands", name="soil")
     assert neuco("soil", path=tmp_path).out == "soil!\n"
     assert re.search("soil +About soil", neuco("--help", path=tmp_path).out)
     row = rows_by_name(tmp_path)["soil"]
@@ -49,7 +41,7 @@ def test_another_package_may_bring_a_command_whose_stdout_is_its_own(tmp_path: P
 
 @pytest.mark.parametrize("source", ["raise RuntimeError('cheese')", SOIL.replace('"soil"', '"sand"'), "x = 1"])
 def test_a_plugin_that_brings_no_such_command_breaks_only_itself(tmp_path: Path, source: str) -> None:
-    command_package(tmp_path, "acme", source)
+    install(tmp_path, "acme", source, "commands", name="soil")
     done = quick_neuco(tmp_path, "soil")
     assert (done.code, "acme" in done.err) == (5, True), done.err
     assert quick_neuco(tmp_path, "--help").code == 0
@@ -61,7 +53,7 @@ def test_a_plugin_that_brings_no_such_command_breaks_only_itself(tmp_path: Path,
 
 def test_the_line_of_a_broken_plugin_is_its_own_whoever_loads_entry_points(tmp_path: Path) -> None:
     """Packages that import the backport `importlib_metadata` have it find the entry points of the whole process."""
-    command_package(tmp_path, "acme", "raise RuntimeError('cheese')")
+    install(tmp_path, "acme", "raise RuntimeError('cheese')", "commands", name="soil")
     backport = tmp_path / "lib/importlib_metadata/__init__.py"
     backport.parent.mkdir(parents=True)
     backport.write_text(
@@ -94,14 +86,14 @@ def test_the_line_of_a_broken_plugin_is_its_own_whoever_loads_entry_points(tmp_p
 )
 def test_a_target_that_is_no_command_breaks_only_the_command(tmp_path: Path, target: str, reason: str) -> None:
     """The help and the list of plugins name it: what a command's name leads to is not imported for them."""
-    command_package(tmp_path, "acme", SOIL.replace("command=soil", f"command={target}"))
+    install(tmp_path, "acme", SOIL.replace("command=soil", f"command={target}"), "commands", name="soil")
     done = quick_neuco(tmp_path, "soil")
     assert (done.code, reason in done.err) == (5, True), done.err
     assert "About soil" in quick_neuco(tmp_path, "--help").out
 
 
 def test_a_command_that_neuco_has_itself_is_reported(tmp_path: Path) -> None:
-    command_package(tmp_path, "acme", SOIL.replace('id="soil"', 'id="tasks"'))
+    install(tmp_path, "acme", SOIL.replace('id="soil"', 'id="tasks"'), "commands", name="soil")
     (tmp_path / "acme-1.0.dist-info" / "entry_points.txt").write_text("[neuco.commands]\ntasks = acme\n")
     words = "neuco itself has a command 'tasks'"
     assert words in quick_neuco(tmp_path, "plugins").err
@@ -112,8 +104,8 @@ def test_a_command_that_neuco_has_itself_is_reported(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("content", [b"[console_scripts]\nno equals sign\n", b"[neuco.tasks]\n\xff = x\n"])
 def test_a_malformed_list_of_entry_points_is_reported_and_hurts_nobody(tmp_path: Path, content: bytes) -> None:
-    command_package(tmp_path, "acme", SOIL)
-    command_package(tmp_path, "rotten", "")
+    install(tmp_path, "acme", SOIL, "commands", name="soil")
+    install(tmp_path, "rotten", "", "commands", name="soil")
     bad = tmp_path / "rotten-1.0.dist-info" / "entry_points.txt"
     bad.write_bytes(content)
     assert quick_neuco(tmp_path, "soil").out == "soil!\n"

@@ -98,17 +98,11 @@ def test_a_wrong_use_is_refused_and_nothing_is_written(
 GREY = np.arange(64, dtype=np.uint8).reshape(8, 8)
 # What lies beside one grey picture of 8 bits; the rest is refused by the readers (tests/cubes/test_images.py).
 FOLDERS: dict[str, tuple[Callable[[Path], object], str]] = {
-    "a link to nothing": (
-        lambda images: (images / "b.png").symlink_to(images / "gone.png"),
-        "not a regular file, or a link to none",
-    ),
-    "colour": (lambda images: picture(images / "b.png", np.stack([GREY] * 3, axis=2)), "not like the other images"),
-    "16 bits": (lambda images: picture(images / "b.png", GREY.astype(np.uint16)), "uint16"),
-    "another size": (lambda images: picture(images / "b.png", GREY[:4]), "of 4 × 8 pixels"),
-    "a name of two lines": (
-        lambda images: picture(images / "a\nb.png", GREY),
-        "not a name for a sample; got 'a\\nb.png'",
-    ),
+    "a link to nothing": (lambda f: (f / "b.png").symlink_to(f / "gone.png"), "not a regular file, or a link to none"),
+    "colour": (lambda f: picture(f / "b.png", np.stack([GREY] * 3, axis=2)), "not like the other images"),
+    "16 bits": (lambda f: picture(f / "b.png", GREY.astype(np.uint16)), "uint16"),
+    "another size": (lambda f: picture(f / "b.png", GREY[:4]), "of 4 × 8 pixels"),
+    "a name of two lines": (lambda f: picture(f / "a\nb.png", GREY), "not a name for a sample; got 'a\\nb.png'"),
 }
 
 

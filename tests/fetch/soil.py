@@ -11,6 +11,7 @@ import pytest
 
 from neuco_core.plugins.catalog import catalog
 from tests.fetch.helpers import sha256
+from tests.installed import install
 
 PH = b"id,label,extra\n" + b"".join(b"s%d,%d.5,x\n" % (i, i) for i in range(30)) + b"s98,,x\n"
 CLAY = b"id,label\n" + b"".join(b"s%d,%d\n" % (i, i % 2) for i in range(20))
@@ -36,21 +37,15 @@ def neuco_methods():
     yield Method(id="soil_file", files={{"soil": vectors}}, dim=2)
     yield Method(id="soil_encoder", encoder=dict, dim=2)
 """
-ENTRIES = "".join(f"[neuco.{group}]\nsoil = neuco_soil\n" for group in ("datasets", "tasks", "methods"))
 
 
 @contextmanager
 def installed(folder: Path, base: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The package in this process, and a registry with a suite; ``base`` is the server of the pinned files."""
-    files = {
-        "neuco_soil.py": MODULE.replace("BASE", base),
-        "neuco_soil-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: neuco-soil\nVersion: 1.0\n",
-        "neuco_soil-1.0.dist-info/entry_points.txt": ENTRIES,
-        "registry/suites/soil-1.toml": 'id = "soil-1"\n[tasks]\nsoil_ph = 1\nsoil_clay = 1\n',
-    }
-    for name, text in files.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text)
+    install(folder, "neuco_soil", MODULE.replace("BASE", base), "datasets", "tasks", "methods")
+    suites = folder / "registry" / "suites"
+    suites.mkdir(parents=True)
+    (suites / "soil-1.toml").write_text('id = "soil-1"\n[tasks]\nsoil_ph = 1\nsoil_clay = 1\n')
     monkeypatch.syspath_prepend(str(folder))
     monkeypatch.setenv("NEUCO_REGISTRY", str(folder / "registry"))
     monkeypatch.setenv("HF_ENDPOINT", base)

@@ -193,8 +193,7 @@ def test_a_redirect_to_an_open_address_is_refused_before_it_is_followed(
 
 
 @pytest.mark.parametrize(
-    "setting",
-    ["TIMEOUT=0", "TIMEOUT=nan", "DEADLINE=0", "MIN_SPEED=0", "RETRIES=-1", "MAX_BYTES=4GB"],
+    "setting", ["TIMEOUT=0", "TIMEOUT=nan", "DEADLINE=0", "MIN_SPEED=0", "RETRIES=-1", "MAX_BYTES=4GB"]
 )
 def test_a_setting_that_makes_no_sense_is_named(setting: str, monkeypatch: pytest.MonkeyPatch) -> None:
     name, _, value = setting.partition("=")

@@ -42,7 +42,7 @@ def key(name: str, value: object) -> Spoil:
     return lambda rows, info: info.__setitem__(name, value)
 
 
-def entry(backbone: str, title: str) -> dict[str, str]:
+def entry(backbone: str, title: str) -> dict[str, object]:
     return {"model_display_name": title, "model_size": "1M", "unique_backbone_key": backbone}
 
 
@@ -72,9 +72,7 @@ SPOILED: dict[str, tuple[Spoil, str, str, bool, str]] = {
     ),
     "half tuned": (cell(TUNED, "half"), "tuning", TUNED, True, "frozen or full_ft"),
     "no tuning": (cell(TUNED, ""), "tuning", TUNED, True, "frozen or full_ft"),
-    "frozen and full": (
-        everywhere(TUNED, "full_ft", backbone="resnet50"), "mixed-tuning", TUNED, False, "two folders",
-    ),
+    "frozen and full": (everywhere(TUNED, "full_ft", backbone="resnet50"), "mixed-tuning", TUNED, False, "two folders"),
     "four seeds": (lambda rows, info: rows.pop(), "seeds", "Seed", True, "more seeds"),
     "six seeds": (lambda rows, info: rows.append({**rows[-1], "Seed": "9"}), "seeds", "Seed", True, "Keep 5"),
     "a seed twice": (cell("Seed", "1"), "duplicate", "Seed", False, "another seed"),
@@ -92,13 +90,8 @@ SPOILED: dict[str, tuple[Spoil, str, str, bool, str]] = {
     "model info is no list": (key(NEW, {}), "key-types", NEW, True, "a list"),
     "model without a key": (key(NEW, [{}]), "model-info", NEW, True, "unique_backbone_key"),
     "model is no object": (key(NEW, ["x"]), "model-info", NEW, True, "{ … }"),
-    "size is a number": (
-        key(NEW, [{"model_display_name": "", "model_size": 3, "unique_backbone_key": ""}]),
-        "model-info", NEW, False, "quotes",
-    ),
-    "unknown backbone": (
-        everywhere("backbone", "mine", backbone="resnet50"), "new-model", NEW, False, "unique_backbone_key 'mine'",
-    ),
+    "size is a number": (key(NEW, [entry("", "") | {"model_size": 3}]), "model-info", NEW, False, "quotes"),
+    "unknown backbone": (everywhere("backbone", "mine", backbone="resnet50"), "new-model", NEW, False, "_key 'mine'"),
     "no key for the code": (
         lambda rows, info: info.__setitem__("Code Repository Link", info.pop("Code Repository Link ")),
         "keys", "Code Repository Link ", True, "with a space at its end",

@@ -16,6 +16,10 @@ HEAD = "from neuco_core import Task, hookimpl\n@hookimpl\ndef neuco_tasks():\n"
 MUTE = "class Mute(Exception):\n    def __str__(self):\n        {}\nraise Mute"
 FOREVER = "    n = 0\n    while True:\n        n += 1\n        yield Task(id=f'rotten_{n}'"
 LOOSE = ROTTEN.replace("@hookimpl", "class Loose(Task):\n    __post_init__ = print\n\n@hookimpl")
+LOOSE = LOOSE.replace("yield Task(", "yield Loose(")
+SECOND, UNMARKED = f"{ROTTEN}\n\n_first = neuco_tasks\n", f"{ROTTEN}\n\ndef neuco_methods():\n    return []\n"
+ENDLESS = ROTTEN.replace("    yield Task(id='rotten'", FOREVER)
+OTHER, KIND = ROTTEN.replace("neuco_tasks", "neuco_methods"), ROTTEN.replace("regression", "astrology")
 DISGUISE = "class Id(str):\n    def replace(self, *_):\n        return 'rotten'\n"
 
 # What it does → its code, when that is noticed, what is said, and the line of its file, if one is to blame.
@@ -31,18 +35,8 @@ BROKEN: dict[str, tuple[str, str, str, int | None]] = {
     "ends when shown": (MUTE.format("__import__('os')._exit(0)"), "import", "Mute, without a message", 4),
     "registers nothing": ("", "register", "no function with @hookimpl, so nothing is registered", None),
     "misspells a hook": (ROTTEN.replace("def neuco_tasks", "def neuco_task"), "register", "neuco_task", None),
-    "keeps a hook under a second name": (
-        ROTTEN + "\n\n_first = neuco_tasks\n",
-        "register",
-        "_first is marked with @hookimpl and is no hook; hooks are neuco_datasets, ",
-        4,
-    ),
-    "forgets a mark": (
-        ROTTEN + "\n\ndef neuco_methods():\n    return []\n",
-        "register",
-        "neuco_methods is a hook without @hookimpl: add it",
-        9,
-    ),
+    "keeps a second name": (SECOND, "register", "_first is marked with @hookimpl and is no hook; hooks are neuco_", 4),
+    "forgets a mark": (UNMARKED, "register", "neuco_methods is a hook without @hookimpl: add it", 9),
     "wants an argument": (ROTTEN.replace("neuco_tasks()", "neuco_tasks(registry)"), "register", "registry", None),
     "raises half-way": (ROTTEN + "    raise KeyError('half-way')\n", "collect", "KeyError: 'half-way'", 7),
     "yields text": (HEAD + "    yield 'soil'", "register", "must yield", 2),
@@ -50,32 +44,12 @@ BROKEN: dict[str, tuple[str, str, str, int | None]] = {
     "returns a class": (HEAD + "    return Task", "register", "must yield", 2),
     "yields nothing": (HEAD + "    yield None", "register", "must yield", 2),
     "yields a function": (HEAD + "    yield neuco_tasks", "register", "must yield", 2),
-    "yields another noun": (
-        ROTTEN.replace("neuco_tasks", "neuco_methods"),
-        "register",
-        "neuco_methods must yield Method, not Task",
-        4,
-    ),
-    "goes round the checks": (
-        LOOSE.replace("yield Task(", "yield Loose("),
-        "register",
-        "neuco_tasks must yield Task, not Loose",
-        7,
-    ),
-    "has a bad value": (
-        ROTTEN.replace("regression", "astrology"),
-        "collect",
-        "bad kind; expected one of regression, classification, multilabel, got 'astrology'",
-        6,
-    ),
+    "yields another noun": (OTHER, "register", "neuco_methods must yield Method, not Task", 4),
+    "goes round the checks": (LOOSE, "register", "neuco_tasks must yield Task, not Loose", 7),
+    "has a bad value": (KIND, "collect", "one of regression, classification, multilabel, got 'astrology'", 6),
     "takes another name": (ONE.format(id="fresh"), "register", "task 'fresh' is outside the plugin 'rotten'", 4),
     "disguises an id": (DISGUISE + ROTTEN.replace("id='rotten'", "id=Id('victim')"), "collect", "bad id", 9),
-    "never ends": (
-        ROTTEN.replace("    yield Task(id='rotten'", FOREVER),
-        "register",
-        "registers more than 10000 specs: does neuco_tasks ever end?",
-        4,
-    ),
+    "never ends": (ENDLESS, "register", "registers more than 10000 specs: does neuco_tasks ever end?", 4),
     "registers an id twice": (ROTTEN + ROTTEN.strip().splitlines()[-1], "duplicate", "registered twice", 4),
 }
 EXIT = "RuntimeError: it calls os._exit(0), which would end the whole process"

@@ -147,10 +147,7 @@ def test_however_they_are_written(text: str, root: Path) -> None:
     ("files", "message"),
     [
         ({"ci.md": "", "x.js": "", "y.html": ""}, r"docs/: x\.js, y\.html: expected pages and pictures"),
-        (
-            {"ci.md": "", "why/a.svg": "<svg onload='x()'/>"},
-            r"docs/why/a\.svg: not a plain drawing",
-        ),
+        ({"ci.md": "", "why/a.svg": "<svg onload='x()'/>"}, r"docs/why/a\.svg: not a plain drawing"),
     ],
 )
 def test_only_pages_and_pictures_are_taken_from_the_folder_of_pages(

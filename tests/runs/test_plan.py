@@ -62,25 +62,15 @@ def test_new_then_cached(tmp_path: Path) -> None:
     assert stale_records([record]) == {record.key: "method 'soil_net' is not registered"}
 
 
+OTHER_LABELS, OTHER_FILE = Remote("file:///ph.csv", sha256="5" * 64), Remote("file:///m.npz", sha256="6" * 64)
+READ = "the label file, or how it is read, changed"
 CHANGES: dict[str, tuple[Callable[[], tuple[Any, ...]], str]] = {
     "metric": (lambda: (METHOD, replace(TASK, metric="mse")), "metric changed from 'r2' to 'mse'"),
-    "label file": (
-        lambda: (METHOD, replace(TASK, source=Remote("file:///ph.csv", sha256="5" * 64))),
-        "the label file, or how it is read, changed",
-    ),
-    "label column": (lambda: (METHOD, replace(TASK, columns=("ph",))), "the label file, or how it is read, changed"),
-    "embeddings": (
-        lambda: (replace(METHOD, files={"soil": Remote("file:///m.npz", sha256="6" * 64)}),),
-        "the embeddings' file",
-    ),
-    "a field of the protocol": (
-        lambda: (METHOD, TASK, replace(RULES, lr=0.5)),
-        "protocol.lr changed from 0.001 to 0.5",
-    ),
-    "a parameter of the probe": (
-        lambda: (METHOD, TASK, replace(RULES, params={"x": 1})),
-        "protocol.params.x changed from None to 1",
-    ),
+    "label file": (lambda: (METHOD, replace(TASK, source=OTHER_LABELS)), READ),
+    "label column": (lambda: (METHOD, replace(TASK, columns=("ph",))), READ),
+    "embeddings": (lambda: (replace(METHOD, files={"soil": OTHER_FILE}),), "the embeddings' file"),
+    "a protocol's field": (lambda: (METHOD, TASK, replace(RULES, lr=0.5)), "protocol.lr changed from 0.001 to 0.5"),
+    "a probe's": (lambda: (METHOD, TASK, replace(RULES, params={"x": 1})), "protocol.params.x changed from None to 1"),
 }
 
 

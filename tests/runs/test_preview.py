@@ -116,10 +116,7 @@ def test_a_reason_that_is_a_formula_is_text_in_the_csv() -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (
-            "--param size=4 --save",
-            "a look at size=4 is never recorded; got --save. Write the embeddings with",
-        ),
+        ("--param size=4 --save", "a look at size=4 is never recorded; got --save. Write the embeddings with"),
         ("--limit 5 --save", "a look at 5 samples of each task is never recorded"),
         ("--limit 5 --dry-run", "--dry-run lists what records there are"),
         ("--limit 0", "0 is not in the range x>=1"),
