@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import io
 import json
-import threading
 import zipfile
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
+
+from tests.loopback import Loopback, LoopbackHandler
 
 REPOSITORY = "example/neuco"
 
 
-class Handler(BaseHTTPRequestHandler):
+class Handler(LoopbackHandler):
     server: FakeGitHub
 
     def _answer(self, value: Any) -> None:
         data = value if isinstance(value, bytes) else json.dumps(value).encode()
-        self.send_response(200 if value is not None else 404)
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
+        self.answer(200 if value is not None else 404, data)
 
     def _asked(self) -> tuple[str, Any]:
         """The path below the repository, and the query or the fields."""
@@ -36,11 +33,8 @@ class Handler(BaseHTTPRequestHandler):
         if path.startswith("/elsewhere/"):
             self._answer(self.server.artefacts[int(path.split("/")[2])])
         elif path.endswith("/zip"):
-            self.send_response(302)
             place = f"http://localhost:{self.server.server_port}/elsewhere/{path.split('/')[2]}"
-            self.send_header("Location", place)
-            self.send_header("Content-Length", "0")
-            self.end_headers()
+            self.answer(302, Location=place)
         else:
             self._answer(self.server.get(path, query))
 
@@ -58,29 +52,17 @@ class Handler(BaseHTTPRequestHandler):
         self.server.comments[int(path.rsplit("/", 1)[1])]["body"] = fields["body"]
         self._answer({})
 
-    def log_message(self, *_: object) -> None:
-        pass
 
-
-class FakeGitHub(ThreadingHTTPServer):
+class FakeGitHub(Loopback):
     """The state of a repository: pull requests, comments, artefacts of runs; and every request with its token."""
 
     def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Handler)
-        self.api = f"http://127.0.0.1:{self.server_port}"
+        super().__init__(Handler)
         self.pulls: list[dict[str, Any]] = []
         self.comments: list[dict[str, Any]] = []
         self.files: list[dict[str, Any]] = []
         self.artefacts: list[bytes] = []
         self.requests: list[tuple[str, str, str | None]] = []
-
-    def __enter__(self) -> FakeGitHub:
-        threading.Thread(target=self.serve_forever, args=(0.01,)).start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.shutdown()
-        self.server_close()
 
     def get(self, path: str, query: dict[str, list[str]]) -> Any:
         page = int(query.get("page", ["1"])[0])

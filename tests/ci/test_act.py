@@ -70,7 +70,7 @@ class Act:
         return {
             "REHEARSAL_UPSTREAM": str(self.upstream.bare),
             "REHEARSAL_ARTEFACTS": str(self.artefacts),
-            "GITHUB_API_URL": self.server.api,
+            "GITHUB_API_URL": self.server.base,
             "GITHUB_REPOSITORY": REPOSITORY,
             "GIT_CONFIG_GLOBAL": str(self.folder / "gitconfig"),
             "NEUCO_CACHE": self.cache,

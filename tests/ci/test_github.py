@@ -47,7 +47,7 @@ def pull(**more: object) -> dict[str, object]:
 
 
 def github(server: FakeGitHub) -> GitHub:
-    return GitHub(REPOSITORY, "secret", server.api)
+    return GitHub(REPOSITORY, "secret", server.base)
 
 
 def say(server: FakeGitHub, folder: Path, report: bytes | None = None, **run: str) -> str:
@@ -264,7 +264,7 @@ def test_of_two_at_once_none_is_lost(repo: Path) -> None:
 def test_where_main_takes_no_push_a_pull_request_carries_it(repo: Path) -> None:
     protect(repo)
     with FakeGitHub() as server:
-        github = GitHub(REPOSITORY, "token", server.api)
+        github = GitHub(REPOSITORY, "token", server.base)
         first = deliver(repo, "Update", lambda registry: write(registry, "new"), github.propose)
         again = deliver(repo, "Update", lambda registry: write(registry, "newer"), github.propose)
     assert ("pull request 1 was opened" in first, "pull request 1 has it now" in again) == (True, True)

@@ -6,10 +6,9 @@ import gzip
 import threading
 import time
 from collections import Counter
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
 
 from tests.fetch.helpers import BODY
+from tests.loopback import Loopback, LoopbackHandler
 
 HALF = len(BODY) // 2
 ETAG = '"v1"'
@@ -18,8 +17,7 @@ REDIRECTS = {"moved": "/good/x.csv", "circle": "/circle/x.csv", "escape": "file:
 STATUS = {"forbidden": 403, "broken": 500}
 
 
-class Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
+class Handler(LoopbackHandler):
     server: Server
 
     def do_GET(self) -> None:
@@ -188,42 +186,27 @@ class Handler(BaseHTTPRequestHandler):
         self.server.released.wait(30)
         self.wfile.write(BODY[HALF:])
 
-    def log_message(self, *args: object) -> None:
-        return
 
-
-class Server(ThreadingHTTPServer):
-    daemon_threads = True
-    request_queue_size = 64
-
+class Server(Loopback):
     def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Handler)
+        super().__init__(Handler)
         self.requests: list[tuple[str, dict[str, str]]] = []
         self.counts: Counter[str] = Counter()
         self.released, self.halfway = threading.Event(), threading.Event()
         self.files: dict[str, bytes] = {}  # whatever a test wants to have served, by path
-
-    def handle_error(self, request: object, client_address: object) -> None:
-        """A client that hangs up is part of the game."""
 
 
 class FileServer:
     """The server in a thread; ``url("truncated")`` is an address that behaves that way."""
 
     def __enter__(self) -> FileServer:
-        self.http = Server()
-        self._thread = threading.Thread(target=self.http.serve_forever, args=(0.02,), daemon=True)
-        self._thread.start()
-        self.base = f"http://127.0.0.1:{self.http.server_address[1]}"
+        self.http = Server().__enter__()
+        self.base = self.http.base
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.http.released.set()
-        self.http.shutdown()
-        self.http.server_close()
-        self._thread.join()
+        self.http.__exit__()
 
     def url(self, behaviour: str, name: str = "x.csv") -> str:
         return f"{self.base}/{behaviour}/{name}"

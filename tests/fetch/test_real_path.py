@@ -60,7 +60,7 @@ def score(mine: str, *more: str) -> Said:
 
 
 def test_one_yes_leads_from_a_file_to_scores(hub: HuggingFace, mine: str, tmp_path: Path) -> None:
-    commit = hub._server.branches["main"]
+    commit = hub.branches["main"]
     words = ("score", "--embeddings", mine, "--suite", "neuco-real", *PROTOCOL, "--save")
     code, screen = converse(*words, until=QUESTION, then=b"y\n")
     assert code == 0, screen
@@ -130,20 +130,20 @@ def test_a_file_that_changed_the_next_day_is_still_had_from_its_commit(hub: Hugg
 def test_a_commit_that_is_gone_costs_no_labels(hub: HuggingFace, tmp_path: Path) -> None:
     """Its owner rewrote the history, or the server named a wrong one: the bytes decide, not their address."""
     pin_labels("biomass_mean")
-    gone = hub._server.branches["main"]
+    gone = hub.branches["main"]
     hub.push({"README.md": b"more words"})
-    del hub._server.commits[gone]
+    del hub.commits[gone]
     for path in (tmp_path / "cache").rglob("biomass_mean__regr.csv"):
         path.unlink()
     assert fetch(load_task("biomass_mean").source).is_file()
 
 
 def test_what_the_server_refuses_is_said_once(hub: HuggingFace, mine: str, tmp_path: Path) -> None:
-    hub.close_gate()
+    hub.gated = True
     gated = neuco("data", "pin", "--suite", "neuco-real", "--yes")
     assert (gated.code, gated.text.count("grants access on request")) == (7, 1)
     assert "could not be pinned" in gated.err
-    hub._server.repo = "somebody/else"
+    hub.repo = "somebody/else"
     with pytest.raises(FetchError, match=r"refused access \(HTTP 401\)"):
         pin_labels("biomass_mean")
     assert pins(tmp_path) == {}
