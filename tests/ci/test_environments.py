@@ -22,6 +22,7 @@ from ci.sandbox import Limits
 from neuco_core.errors import DataError
 from neuco_core.specs import Method, Remote
 from tests.ci.helpers import Upstream, fresh_cache, plugin_data, write_file
+from tests.encode.test_requirements import lock
 from tests.fetch.http_server import FileServer
 
 CODE = "import numpy\n\ndef scale(values):\n    return numpy.asarray(values) * 3\n"
@@ -51,12 +52,6 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path / "index"))
     monkeypatch.setenv("NEUCO_CACHE", fresh_cache(tmp_path / "cache"))
     return tmp_path / "index"
-
-
-def lock(folder: Path, text: str) -> Path:
-    path = folder / "requirements.txt"
-    path.write_text(text)
-    return path
 
 
 def test_an_environment_is_installed_once_and_goes_by_its_lock(index: Path, tmp_path: Path) -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -13,6 +13,7 @@ from neuco_core.specs import Remote, Task
 from neuco_core.tables.labels import read_labels
 from neuco_core.tables.package import guess_kind, package_labels
 from tests.command import neuco_here
+from tests.tables.test_labels import make_task
 
 DATA = b"id,label,note\nb.zarr.zip,2.50,x\nc,,y\na,1e0,z\n"
 
@@ -121,10 +122,7 @@ def test_the_kind_is_guessed(tmp_path: Path, name: str, data: bytes, kind: str) 
     assert guess_kind(tmp_path / name, ("label",))[0] == kind
 
 
-def other(path: Path, data: bytes, **fields: Any) -> Task:
-    path.write_bytes(data)
-    source = Remote(path.as_uri(), sha256=hashlib.sha256(data).hexdigest())
-    return Task(**{"id": "other", "dataset": "soil", "kind": "regression", "source": source, **fields})
+other = partial(make_task, id="other", dataset="soil")
 
 
 def test_labels_of_another_task_are_refused_and_those_of_its_samples_tell_the_dataset(
@@ -136,7 +134,7 @@ def test_labels_of_another_task_are_refused_and_those_of_its_samples_tell_the_da
     assert not Path("ph__regr.csv").exists()
     assert package_labels(labels, tasks=[same], task="other").compared == (), "a task may be packaged anew"
     near = other(tmp_path / "near.csv", b"id,label\na,1\nb,2\nc,3\n")
-    far = other(tmp_path / "far.csv", b"id,label\nx,1\ny,2\n", id="far", dataset="sea")
+    far = make_task(tmp_path / "far.csv", b"id,label\nx,1\ny,2\n", id="far", dataset="sea")
     away = Task(id="away", dataset="air", kind="regression", source=Remote("https://example.org/x.csv"))
     made = package_labels(labels, tasks=[near, far, away])
     assert evaluate(made.declaration).dataset == "soil"
