@@ -138,17 +138,13 @@ def test_strangers_words_are_words(board_reader: Reader) -> None:
 
 
 def test_nothing_reaches_beyond_a_phone_and_without_scripts_all_is_there(browser: Any, board_site: Path) -> None:
-    context = browser.new_context(viewport={"width": 390, "height": 844})
-    page = context.new_page()
-    for tab in ("ranking", "geobench-capabilities", "profiles", "robustness"):
-        page.goto(f"file://{board_site}/{BOARD}#{tab}")
-        page.reload()
-        assert page.evaluate("document.documentElement.scrollWidth") == 390, tab
-    context.close()
-    context = browser.new_context(java_script_enabled=False)
-    page = context.new_page()
-    page.goto(f"file://{board_site}/{BOARD}")
-    assert page.locator(".part:visible").count() == 10
-    assert page.locator(".chosen .method-name:visible").count() == 2
-    assert page.locator("th.task:visible").count() == 19
-    context.close()
+    for reader in reading(browser, board_site, viewport={"width": 390, "height": 844}):
+        for tab in ("ranking", "geobench-capabilities", "profiles", "robustness"):
+            page = reader.open(f"{BOARD}#{tab}")
+            page.reload()
+            assert page.evaluate("document.documentElement.scrollWidth") == 390, tab
+    for reader in reading(browser, board_site, java_script_enabled=False):
+        page = reader.open(BOARD)
+        assert page.locator(".part:visible").count() == 10
+        assert page.locator(".chosen .method-name:visible").count() == 2
+        assert page.locator("th.task:visible").count() == 19

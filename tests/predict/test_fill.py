@@ -146,30 +146,28 @@ def test_predictions_are_off_until_asked_for_and_never_sorted_among_scores(reade
 
 def test_pages_of_methods_and_tasks_list_predictions_apart_from_scores(browser: Any, site: Path) -> None:
     """Folded away, by name, without scripts; nothing where all was run."""
-    context = browser.new_context(java_script_enabled=False)
-    page = context.new_page()
-    for name, heads in ((f"method/{LACKING}", 4), ("task/everwatch", 4)):
-        page.goto(f"file://{site}/boards/geobench-2/{name}.html")
-        assert not page.locator("#estimated table").is_visible()
-        page.click("#estimated summary")
-        rows = page.locator("#estimated tbody tr")
-        assert rows.count() == heads
-        titles = rows.locator("th").all_inner_texts()
-        assert titles == sorted(titles)
-        values, intervals = (rows.locator(f"td:nth-child({column})").all_inner_texts() for column in (2, 3))
-        for value, interval in zip(values, intervals, strict=True):
-            low, high = map(float, interval.split("–"))
-            assert value[0] == "≈"
-            assert low < float(value[1:]) < high
-        text = page.locator("#estimated").inner_text()
-        assert "4 scores estimated, not run" in text
-        assert "never ranked" in text
-        assert "≈" not in page.locator("#scores table.strips").inner_text()
-    rows.locator("a").first.click()
-    assert page.locator("h1").inner_text() == titles[0]
-    page.goto(f"file://{site}/boards/geobench-2/method/{COMPLETE}.html")
-    assert page.locator("#estimated").count() == 0
-    context.close()
+    for reader in reading(browser, site, java_script_enabled=False):
+        for name, heads in ((f"method/{LACKING}", 4), ("task/everwatch", 4)):
+            page = reader.open(f"boards/geobench-2/{name}.html")
+            assert not page.locator("#estimated table").is_visible()
+            page.click("#estimated summary")
+            rows = page.locator("#estimated tbody tr")
+            assert rows.count() == heads
+            titles = rows.locator("th").all_inner_texts()
+            assert titles == sorted(titles)
+            values, intervals = (rows.locator(f"td:nth-child({column})").all_inner_texts() for column in (2, 3))
+            for value, interval in zip(values, intervals, strict=True):
+                low, high = map(float, interval.split("–"))
+                assert value[0] == "≈"
+                assert low < float(value[1:]) < high
+            text = page.locator("#estimated").inner_text()
+            assert "4 scores estimated, not run" in text
+            assert "never ranked" in text
+            assert "≈" not in page.locator("#scores table.strips").inner_text()
+        rows.locator("a").first.click()
+        assert page.locator("h1").inner_text() == titles[0]
+        page = reader.open(f"boards/geobench-2/method/{COMPLETE}.html")
+        assert page.locator("#estimated").count() == 0
 
 
 def test_predictions_are_in_no_file(site: Path) -> None:
@@ -181,18 +179,15 @@ def test_predictions_are_in_no_file(site: Path) -> None:
 
 @pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), (390, "dark")])
 def test_a_map_names_all_its_points(browser: Any, site: Path, width: int, scheme: str) -> None:
-    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
-    other = Reader(context, site)
-    page = other.open(f"{BOARD}#predict-map")
-    # Each of 40 points has its number, and the number and a name in the list.
-    assert page.locator("#predict-map .map:visible .name").count() == 120
-    assert page.locator("#predict-map .map:visible").count() == 1
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
-    assert "distances are distorted" in page.locator("#predict-map .banner").inner_text()
-    page.click("#predict-map summary")
-    assert page.locator("#predict-map tbody tr:visible").count() == 40
-    context.close()
-    assert other.troubles == []
+    for other in reading(browser, site, viewport={"width": width, "height": 900}, color_scheme=scheme):
+        page = other.open(f"{BOARD}#predict-map")
+        # Each of 40 points has its number, and the number and a name in the list.
+        assert page.locator("#predict-map .map:visible .name").count() == 120
+        assert page.locator("#predict-map .map:visible").count() == 1
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert "distances are distorted" in page.locator("#predict-map .banner").inner_text()
+        page.click("#predict-map summary")
+        assert page.locator("#predict-map tbody tr:visible").count() == 40
 
 
 def test_a_small_board_has_neither_and_the_map_of_strangers_words_does_nothing() -> None:
