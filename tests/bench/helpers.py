@@ -43,6 +43,5 @@ def results(case: Path, output: Path, *options: object, **config: str) -> Path:
 
 
 def only(folder: Path) -> Path:
-    """The one thing in a folder."""
     (path,) = folder.iterdir()
     return path

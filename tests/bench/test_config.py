@@ -172,7 +172,6 @@ def test_every_key_option_and_default_of_bench_is_explained() -> None:
 
 
 def test_every_corner_has_its_test() -> None:
-    """Each row of the table names a test that is there."""
     text = (DOCS / "why/differences-from-neuco-bench.md").read_text(encoding="utf-8").partition("## Where the two")[2]
     rows = [line for line in text.splitlines() if line.startswith("|")][2:]
     corners = [row for row in rows if not re.fullmatch(r"\| \*\*.*\*\*(?: \|)+(?: \|)*", row)]

@@ -86,7 +86,6 @@ def test_another_version_is_stale(field: str, words: str) -> None:
 
 
 def test_an_old_version_stays_until_its_successor_is_there() -> None:
-    """A new version that has a score on one task only does not push the old one off the board."""
     records = make_records(SCORES)
     second = [make_record("alpha", task, (0.8, 0.9), method_version=2) for task in ("first", "second")]
     board = build_board([*records, second[0]], SUITE)

@@ -36,6 +36,5 @@ def upstream(tmp_path_factory: pytest.TempPathFactory) -> Upstream:
 
 @pytest.fixture
 def fresh_upstream(tmp_path: Path) -> Upstream:
-    """An upstream to merge into."""
     need_bubblewrap()
     return Upstream(tmp_path / "own")

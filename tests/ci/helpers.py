@@ -108,13 +108,11 @@ class Upstream:
         return path
 
     def records(self, registry: str = "registry") -> list[Record]:
-        """The records on main, in the order of their keys."""
         with tempfile.TemporaryDirectory() as folder:
             tree = check_out(self.bare, "main", Path(folder), registry)
             return sorted(read_all(tree / registry), key=lambda record: record.key)
 
     def commit(self, message: str) -> None:
-        """Push what was changed in the clone to main."""
         self._commit(self.base, message)
         git(self.base, "push", "--quiet", "origin", "HEAD:main")
 
@@ -229,7 +227,6 @@ def task(fork: Path) -> None:
 
 
 def method(fork: Path) -> None:
-    """A good method."""
     folder = fork / "neuco_methods" / "plain"
     folder.mkdir(parents=True)
     (folder / "__init__.py").write_text(METHOD)

@@ -106,7 +106,6 @@ def test_after_the_deadline_nothing_runs_and_every_plugin_is_told(
 
 
 def sleeping(tree: Path) -> None:
-    """A method of main that never ends."""
     with_encode("import time\ntime.sleep(1e6)")(tree)
 
 

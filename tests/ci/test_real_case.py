@@ -172,7 +172,6 @@ SOIL = f"{HOME}labels/soil__regr.csv"
 
 
 def encoder(fork: Path) -> None:
-    """An encoder of the means of all bands."""
     write_method(fork, "mine", ENCODER.format(name="mine", body="pass"))
 
 

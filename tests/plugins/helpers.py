@@ -65,7 +65,6 @@ class Tree:
         return Catalog(self.plugins(), self.registry)
 
     def imported(self) -> set[str]:
-        """The plugins of this tree that were really imported."""
         prefix = self.package + "."
         return {name.removeprefix(prefix) for name in sys.modules if name.startswith(prefix)}
 

@@ -90,7 +90,6 @@ def test_better_than_sums_and_intervals_hold() -> None:
 
 
 def test_hidden_scores_change_nothing() -> None:
-    """What is predicted of a cell does not depend on what it is."""
     table = made(8, 6)
     hidden = folds(table)[0].hidden
     rows, columns = (numbers[hidden] for numbers in table.cells)

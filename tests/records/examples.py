@@ -29,7 +29,6 @@ def inputs(method: str = "random", task: str = "digits_class", k: int = 40) -> d
 
 
 def scored(method: str = "random", task: str = "digits_class", seed: int = 1, k: int = 5, **changes: Any) -> Record:
-    """A record with a score."""
     chance = random.Random(seed)
     splits = tuple(chance.random() for _ in range(k))
     mean, std, q = summary(splits, True) or (None, None, None)
@@ -47,7 +46,6 @@ def scored(method: str = "random", task: str = "digits_class", seed: int = 1, k:
 
 
 def unscored(status: str = "failed", failure: str | None = "timeout", **changes: Any) -> Record:
-    """A record without a score."""
     return _record(
         "random", "digits_class", {"status": status, "failure": failure, "reason": "it was too slow", **changes}
     )

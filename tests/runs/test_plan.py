@@ -225,7 +225,6 @@ def run(registry: Path, planned: Plan) -> list[Record]:
 
 
 def test_versions_stand_side_by_side(tmp_path: Path) -> None:
-    """A new version of a task or a method has a cell of its own; the record of the old one stays as it is."""
     done(tmp_path)
     before = read_all(tmp_path)
     for method, task in ((METHOD, replace(TASK, version=2)), (replace(METHOD, version=3), TASK)):

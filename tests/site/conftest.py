@@ -60,7 +60,6 @@ def reader(browser: Any, site: Path) -> Iterator[Reader]:
 
 @pytest.fixture
 def page(reader: Reader) -> Any:
-    """The made-up board, opened."""
     return reader.open("boards/made/index.html")
 
 
