@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -23,6 +21,7 @@ from neuco_core.records.store import read_all
 from neuco_core.specs import Dataset, Method, Suite, Task
 from tests.ci.helpers import ROOT, plugin_data, write_file
 from tests.ci.test_real_case import HOME, HUB, LABELS, REPOSITORY, SUITE, sha256
+from tests.command import python
 from tests.fetch.helpers import own_settings
 from tests.fetch.hugging_face import HuggingFace
 
@@ -225,12 +224,9 @@ def test_whatever_is_wrong_only_with_a_touched_plugin_is_its_problem(tmp_path: P
     for name, text in (("zz_ours", BRINGS), ("zz-ours", BRINGS), ("zz_broken", "1 / 0")):
         write_file(f"neuco_tasks/{name}/__init__.py", text.format(name=name))(tmp_path)
     code = "from ci.evaluate import problems; print(*(p.error for p in problems(['neuco_tasks.zz-ours'])), sep='\\n')"
-    path = f"{ROOT}{os.pathsep}{tmp_path}"
-    environment = {**os.environ, "PYTHONPATH": path}
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
-    )
-    (problem,) = done.stdout.splitlines()
+    done = python("-c", code, cwd=tmp_path, env={"PYTHONPATH": f"{ROOT}{os.pathsep}{tmp_path}"})
+    assert done.code == 0, done.err
+    (problem,) = done.out.splitlines()
     assert "datasets 'zz-ours' and 'zz_ours' differ only in - and _" in problem
 
 
