@@ -195,7 +195,7 @@ def test_prune_keeps_what_is_used_and_all_empties_the_cache_and_nothing_else(cac
     assert files_below(cache) == ["somebody-elses-file"]
 
 
-def test_an_upload_for_programs(s3: S3Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_upload(s3: S3Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     bucket = s3.bucket("command-bucket")
     monkeypatch.setenv("AWS_ENDPOINT_URL", s3.endpoint)
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", KEY)
@@ -205,3 +205,7 @@ def test_an_upload_for_programs(s3: S3Server, tmp_path: Path, monkeypatch: pytes
     assert stored["sha256"] == sha256(CLAY)
     assert stored["checksum_confirmed"]
     assert stored["url"] == f"s3://{bucket}/soil/clay.csv?versionId={stored['version']}"
+    code, out, _ = run("upload", tmp_path / "clay.csv", f"s3://{bucket}/soil/")
+    assert code == 0
+    assert "the server verified the sha256" in out
+    assert 'Remote("s3://command-bucket/soil/clay.csv?versionId=' in out
