@@ -19,7 +19,7 @@ from neuco_core.records.fingerprint import stale_records
 from neuco_core.records.model import Record
 from neuco_core.records.store import find_record, read_all, records_file, write_records
 from neuco_core.runs.engine import Schedule, StepLimits
-from neuco_core.runs.messages import Call, Embed, Embedded, Group, Result, Returned, ScoreCell, Scored, Step
+from neuco_core.runs.messages import Call, Embed, Embedded, Failed, Group, Result, Returned, ScoreCell, Scored, Step
 from neuco_core.runs.plan import Plan, PlannedCell, make_plan
 from neuco_core.runs.run import make_record, run_plan, save_record
 from neuco_core.specs import Method, Remote, Task
@@ -38,6 +38,9 @@ SCORE = Scored(
     settings={"C": (10.0, None, 1.0)},
     provenance={"seconds": 1.0},
 )
+
+
+FAILURE = Failed("timeout", "not done after 5 seconds")
 
 
 def plan(registry: Path, method: Method = METHOD, task: Task = TASK, rules: Protocol = RULES, **options: Any) -> Plan:
@@ -123,6 +126,15 @@ def test_a_shipped_record_that_was_forged_is_never_ranked(root: Path) -> None:
     assert [stale_records([true]), stale_records([forged])] == [{}, {true.key: CLAIMS["a baseline"][1]}]
 
 
+def test_what_failed_is_kept_until_it_is_tried_again_on_purpose(tmp_path: Path) -> None:
+    done(tmp_path, FAILURE)
+    assert cell(tmp_path).state == "failed"
+    assert not cell(tmp_path).to_run
+    assert cell(tmp_path).reason == "timeout: not done after 5 seconds"
+    assert cell(tmp_path, retry=True).state == "retry"
+    assert cell(tmp_path, replace(METHOD, version=2)).state == "new", "another version is another cell"
+
+
 def test_what_cannot_be_had_here_is_skipped_but_an_earlier_score_stays(tmp_path: Path) -> None:
     unpinned = replace(TASK, source=Remote("https://example.org/ph.csv"))
     planned = cell(tmp_path, METHOD, unpinned)
@@ -206,6 +218,14 @@ def test_a_queue_is_asked_for_more_until_it_ends() -> None:
     assert schedule.next(3) is None
     assert not schedule.left
     assert list(schedule.ended(calls[0], Returned(1))) == [(calls[0], Returned(1))]
+
+
+def test_embeddings_that_cannot_be_made_end_all_their_cells() -> None:
+    schedule = Schedule([group("m", "a", "b")])
+    step = schedule.next(1)
+    assert step is not None
+    assert [s.label for s, _ in schedule.ended(step, FAILURE)] == ["m on a", "m on b"]
+    assert schedule.next(1) is None
 
 
 class ReadyEngine:

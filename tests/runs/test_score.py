@@ -92,6 +92,17 @@ def test_nothing_scored_is_no_success(chosen: tuple[str, str], message: str, cas
     assert message in ran.text
 
 
+def test_a_cell_that_fails_is_told_and_the_others_are_scored(parity_tasks: Path, case: Path) -> None:
+    """A learning rate without bounds: R² is defined for none of the splits, F1 for all."""
+    rules = ("--k", 2, "--epochs", 1, "--lr", "1e38")
+    ran = neuco("score", "--embeddings", case / "embeddings.csv", "--tag", "parity", *rules, "--json")
+    assert ran.code == 1
+    status = {cell["task"]: cell["status"] for cell in ran.json["cells"]}
+    assert status["parity_alpha"] == "failed"
+    assert " failed: " in ran.err
+    assert "Traceback" not in ran.err
+
+
 def test_files_of_one_name_can_be_told_apart() -> None:
     assert list(free_names([Path("a/e.csv"), Path("b/e.csv"), Path("a/e.csv")]).values()) == ["e", "e-2"]
     assert list(free_names([Path("pca.csv"), Path("e.csv")], taken=["e"]).values()) == ["pca-file", "e-2"]
