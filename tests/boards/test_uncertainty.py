@@ -13,6 +13,7 @@ from neuco_core.boards.stats.rank_intervals import (
     Pairs,
     error_of_differences,
     groups,
+    percentiles,
     rank_ranges,
     share_behind,
 )
@@ -24,6 +25,7 @@ from neuco_core.boards.stats.uncertainty import (
     assess_tasks,
     differences,
     mean_interval,
+    replicate_board,
     replicate_q,
 )
 from neuco_core.scoring.f1_variance import (
@@ -86,6 +88,16 @@ def test_95_percent_intervals_hold_and_those_of_ranks_rather_too_often(
     covered = {name: float(np.mean(shares)) for name, shares in inside.items()}
     assert all(0.93 <= covered[name] <= 0.97 for name in ("mean", "q")), covered
     assert 0.95 <= covered["rank"] <= 0.995, covered
+
+
+def test_the_plain_bootstrap_over_overlapping_splits_would_be_too_sure() -> None:
+    rng = np.random.default_rng(1)
+    shares = []
+    for _ in range(100):
+        truth, (scores,) = simulate(rng, 10, 1, noise=NOISE)
+        plain = mean_interval(replace(scores, test_to_train=0.0))
+        shares.append(share_inside(plain.low, plain.high, truth[0]))
+    assert np.mean(shares) < 0.8
 
 
 def test_two_equal_methods_cannot_be_told_apart_and_a_better_one_can() -> None:
@@ -158,6 +170,19 @@ def test_groups_are_the_longest_runs() -> None:
 def nobody(methods: int) -> Pairs:
     """Every pair is undecided."""
     return Pairs(np.where(np.eye(methods), 0.0, 0.5), np.zeros((methods, methods), dtype=bool))
+
+
+def test_percentiles_of_bootstrapped_ranks_would_be_too_sure_where_methods_are_close() -> None:
+    rng = np.random.default_rng(1)
+    shares: dict[str, list[float]] = {"plain": [], "united": []}
+    for board in range(30):
+        truth, scores = simulate(rng, 20, 6, gap=0.003, noise=NOISE)
+        final = rank(expected_q(truth, 40)).final
+        plain = percentiles(rank(replicate_board(scores, seed=board, replicates=300)).final, 0.95, "inverted_cdf")
+        for name, ends in (("plain", plain), ("united", assessed(scores, board).rank)):
+            shares[name].append(share_inside(*ends, final))
+    assert np.mean(shares["plain"]) < 0.9
+    assert 0.93 < np.mean(shares["united"]) < 0.99
 
 
 @pytest.mark.parametrize("methods", [2, 3, 4])
