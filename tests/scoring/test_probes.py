@@ -169,6 +169,18 @@ def test_ridge_keeps_a_feature_that_varies_far_more_in_the_test_part() -> None:
     assert abs(found[0] - found[1]).max() > 0.1
 
 
+@pytest.mark.parametrize("kind", ["regression", "classification"])
+def test_ridge_learns_nothing_of_samples_in_neither_part(kind: str) -> None:
+    """With few labels, or a margin around the tested samples: as if those left out were not there at all."""
+    embeddings, signal = problem(300, dim=6, noise=0.5)
+    x, y = embeddings.values, (signal if kind == "regression" else signal > 0.3).astype(np.float32)
+    train, test = np.arange(60), np.arange(200, 300)
+    kept = np.concatenate([train, test])
+    there = _ridge_predictions(x, y, train, test, kind)
+    gone = _ridge_predictions(x[kept], y[kept], np.arange(60), np.arange(60, 160), kind)
+    np.testing.assert_allclose(there, gone, rtol=1e-6, atol=1e-9)
+
+
 def _ridge_predictions(x: np.ndarray, y: np.ndarray, train: np.ndarray, test: np.ndarray, kind: str) -> np.ndarray:
     split = Split(x.astype(np.float32), y, train, test, kind, 0 if kind == "regression" else 2, 0)
     return RidgeProbe(load_protocol("ridge")).fit(split).predictions[0]
