@@ -13,6 +13,7 @@ from neuco_core.specs import KINDS, BoardKind, Engine, Metric, Probe, Splitter
 METRICS = "neuco_core.scoring.metrics"
 PROBES = "neuco_core.scoring.probes"
 SPLITS = "neuco_core.scoring.splits"
+SPATIAL = "neuco_core.scoring.spatial"
 
 
 @hookimpl
@@ -62,6 +63,14 @@ def neuco_splitters() -> Iterator[Splitter]:
     yield Splitter(id="shuffle", title="random samples", function=f"{SPLITS}:shuffle")
     yield Splitter(id="fixed", title="the task's own split", function=f"{SPLITS}:fixed", needs_split=True)
     yield Splitter(id="group", title="whole groups", function=f"{SPLITS}:group", needs_groups=True)
+    yield Splitter(id="region-group", title="each group once", function=f"{SPLITS}:each_group", needs_groups=True)
+    for name, title, params in (
+        ("blocks", "whole blocks of a grid", {"size": 0, "margin": 0}),
+        ("buffer", "random samples, nothing near them", {"r": 0}),
+        ("region", "each region once", {"regions": 10, "margin": 0}),
+    ):
+        function = f"{SPATIAL}:{name.removesuffix('s')}_splits"
+        yield Splitter(id=name, title=title, function=function, needs_positions=True, params=params)
 
 
 @hookimpl

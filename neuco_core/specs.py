@@ -184,6 +184,7 @@ class Dataset(Content):
         synthetic: whether the images are made up.
         protocol: how its tasks are scored unless a suite or a reader says otherwise; ``neuco-2025`` if empty.
         related: datasets that may share samples with it; boards mark methods that were trained on one of them.
+        no_positions: why nobody knows where its samples are; else a file ``positions.csv`` in the plugin's folder says.
     """
 
     bands: Names = ()
@@ -193,6 +194,7 @@ class Dataset(Content):
     synthetic: Flag = False
     protocol: Text = ""
     related: Names = ()
+    no_positions: Text = ""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -292,6 +294,8 @@ class Method(Content):
         weights: files whose paths the encoder is given, each as the argument of its name.
         dim: how many numbers a row has.
         baseline: whether it is there to be beaten.
+        uses_positions: its encoder has ``encode(positions)`` and sees where samples are, and no images; it is for every
+            dataset with positions that ``files`` does not have.
         uses_ids: whether its numbers depend on the names of samples, which those of any other method must not.
         machine_spread: for a method that trains on the fly, how far a mean score may differ on another processor.
         tolerance: how far batch size, order and repetition may move a value, as a part of the spread of the
@@ -313,6 +317,7 @@ class Method(Content):
     dim: Count | None = None
     baseline: Flag = False
     uses_ids: Flag = False
+    uses_positions: Flag = False
     machine_spread: Annotated[float, bounds(ge=0, le=LARGEST_SPREAD)] = 0.0
     tolerance: Annotated[float, bounds(ge=0, lt=LARGEST_TOLERANCE)] = 0.0
     pretraining: Names | None = None
@@ -322,12 +327,16 @@ class Method(Content):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if bool(self.files) == bool(self.encoder):
+        if bool(self.files) == bool(self.encoder) and not (self.encoder and self.uses_positions):
             raise wrong(self, "files", dict(self.files), "either files or an encoder, and not both")
         if self.weights and (self.files or not all(name.isidentifier() for name in self.weights)):
             raise wrong(self, "weights", dict(self.weights), "files of an encoder, by the names of its arguments")
         if not self.weights.keys().isdisjoint(self.params):
             raise wrong(self, "weights", dict(self.weights), "other names than those of params")
+
+    @property
+    def sees_images(self) -> bool:
+        return self.encoder is not None and not self.uses_positions
 
     def embeddings(self, dataset: str, **params: Any) -> "Embeddings":
         """The embeddings of a dataset: read from the verified file, or made by the encoder and cached."""
@@ -374,12 +383,16 @@ class Probe(Spec):
 class Splitter(Spec):
     """``function(n, protocol, groups) -> list of (train, test)`` index arrays.
 
-    One that ``needs_split`` is given, in the place of groups, the part that the task names for each sample.
+    One that ``needs_split`` is given, in the place of groups, the part that the task names for each sample. One that
+    ``needs_positions`` is called with a fourth argument, ``Positions``. ``params`` are its own parameters with their
+    defaults: a protocol may set them, as in ``ridge+splitter=blocks,size=50km``, and has them in its ``params``.
     """
 
     function: Target
     needs_groups: Flag = False
     needs_split: Flag = False
+    needs_positions: Flag = False
+    params: Params = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -49,7 +49,7 @@ def methods(patterns: Sequence[str], tags: Sequence[str], as_json: bool) -> None
     """List methods."""
     specs = list_methods(*patterns, tag=tags)
     rows = [
-        (m.id, "encoder" if m.encoder else "file", str(m.dim or "?"), str(m.version), " ".join(m.requires), m.title)
+        (m.id, "file" if m.files else "encoder", str(m.dim or "?"), str(m.version), " ".join(m.requires), m.title)
         for m in specs
     ]
     _print(specs, ("method", "by", "dim", "v", "needs", "title"), rows, as_json, (3, 1, 4))

@@ -29,6 +29,7 @@ from neuco_core.plugins.catalog import load_dataset
 from neuco_core.plugins.code_key import code_key, home_of
 from neuco_core.progress import SampleProgress, sample_progress
 from neuco_core.tables.embeddings import Embeddings, content_hash, make_embeddings, read_embeddings
+from neuco_core.tables.positions import dataset_positions, positions_key
 from neuco_core.versions import versioned
 
 if TYPE_CHECKING:
@@ -71,6 +72,9 @@ def method_embeddings(
     method: Method, dataset_id: str, params: Mapping[str, Any], options: EncodeOptions = AS_USUAL
 ) -> Embeddings:
     """The embeddings of a dataset."""
+    if method.uses_positions and method.encoder and dataset_id not in method.files:
+        ids, positions = dataset_positions(load_dataset(dataset_id))
+        return make_embeddings(ids, method.encoder(**full_params(method, params)).encode(positions))
     if not method.files:
         return encode_dataset(method, load_dataset(dataset_id), params, options)
     if params:
@@ -86,6 +90,8 @@ def method_embeddings(
 
 def why_not(method: Method, dataset_id: str) -> str:
     """Why a method has nothing for a dataset, known without fetching or computing anything; "" if it has."""
+    if method.uses_positions and positions_key(dataset_id):
+        return ""
     if method.files:
         return "" if dataset_id in method.files else f"{method.label} has no file for dataset {dataset_id}"
     try:

@@ -359,6 +359,12 @@ def protocols_for(
     return [groups[key] for key in sorted(groups)]
 
 
+def for_probe(protocol: Protocol) -> Protocol:
+    """A protocol as its probe is given it: without the parameters of its splitter."""
+    of_splitter = catalog().load(Splitter, protocol.splitter).params
+    return replace(protocol, params={key: value for key, value in protocol.params.items() if key not in of_splitter})
+
+
 def check_variant(protocol: Protocol) -> None:
     """Refuse a variant that no cell can be scored by: what it names does not exist, or its probe has no such parameter.
 
@@ -369,7 +375,7 @@ def check_variant(protocol: Protocol) -> None:
     probe = catalog().load(Probe, protocol.probe)
     if base is None or protocol.params != base.params:
         try:
-            resolve(probe.factory)(protocol)
+            resolve(probe.factory)(for_probe(protocol))
         except UsageError:
             raise
         except Exception:  # a probe is anybody's code, and may lack a package: that is the cell's to say

@@ -2,9 +2,9 @@
 
 It is coarse on purpose. It is taken of everything in the plugin's package: the syntax trees of its modules without
 docstrings, and the bytes of its other files; then of every other plugin in neuco's folders that it imports. Comments,
-layout, tests and the words about a plugin (its card, its licence) do not count. Anything else makes records stale, and
-scoring a cell again takes seconds. From neuco itself only versions count (see ``versions``), from other packages
-nothing: a method names those in ``requires``.
+layout, tests, the words about a plugin (its card, its licence) and where its samples are do not count. Anything else
+makes records stale, and scoring a cell again takes seconds. From neuco itself only versions count (see ``versions``),
+from other packages nothing: a method names those in ``requires``.
 
 What no key can see is what a run reads elsewhere: files outside of the package, variables of the environment, another
 installed package. ``neuco verify`` runs the code again for this reason.
@@ -29,7 +29,8 @@ from neuco_core.plugins.discovery import IN_TREE
 from neuco_core.specs import Spec
 from neuco_core.versions import behind, parts_of
 
-WORDS = re.compile(r"(README|LICENSE|CHANGELOG)(\.md|\.rst|\.txt)?|py\.typed|\.DS_Store")
+POSITIONS = "positions.csv"
+WORDS = re.compile(rf"{re.escape(POSITIONS)}|(README|LICENSE|CHANGELOG)(\.md|\.rst|\.txt)?|py\.typed|\.DS_Store")
 TESTS = ("test.py", "tests")  # at the top of a package
 COMPILED = (".pyc", ".nbi", ".nbc")  # in __pycache__; plugins run from source (see ``running``), so nobody reads these
 
@@ -100,6 +101,12 @@ def home_of(spec: Spec) -> str:
         return ""
     tree, name = Path(origin.source).parent.name, Path(origin.source).name
     return f"{tree}.{name}" if tree in IN_TREE else origin.source.partition(":")[0]
+
+
+def folder_of(spec: Spec) -> Path | None:
+    """The folder of the plugin that registers a spec; a lone module has none."""
+    path = _locate(_package(home_of(spec)))
+    return path if path is not None and path.is_dir() else None
 
 
 def _package(module: str) -> str:

@@ -34,6 +34,7 @@ from neuco_core.plugins.discovery import BUILTIN
 from neuco_core.protocol import Protocol
 from neuco_core.records.model import Key, Record, Scalar
 from neuco_core.specs import Dataset, Method, Metric, Probe, Remote, Splitter, Task, resolve
+from neuco_core.tables.positions import positions_key
 from neuco_core.versions import behind
 
 # Other versions of these change the last digits at most; a record made with them is not stale, its versions are noted.
@@ -50,6 +51,7 @@ CHANGES = {
     "metric_code": "the metric changed",
     "probe_code": "the probe changed",
     "splitter_code": "the splitter changed",
+    "positions_from": "the dataset's positions changed",
     "strict_code": "R² of protocols that leave out test parts without variance changed",
 }
 
@@ -101,6 +103,8 @@ class CellInputs:
                 "splitter": splitter,
                 "splitter_code": component(Splitter, splitter, "function"),
             }
+            if _needs_positions(splitter):
+                self._tasks[task.label]["positions_from"] = positions_key(task.dataset)
         return {
             **self._tasks[task.label],
             "method": method.id,
@@ -144,6 +148,8 @@ class CellInputs:
 
 def embeddings_key(method: Method, dataset_id: str, cubes: dict[str, str]) -> str:
     """Where embeddings come from: a file, or an encoder and the cubes of a dataset; ``cubes`` has the keys of these."""
+    if method.uses_positions and dataset_id not in method.files:
+        return hashed([method.label, dict(method.params), own_code(method), positions_key(dataset_id)])
     if method.files:
         return hashed({"file": require_pin(method.files[dataset_id]).sha256})
     if dataset_id not in cubes:
@@ -241,6 +247,13 @@ def component(noun: type[Metric | Probe | Splitter], spec_id: str, attribute: st
         return code_key(resolve(target), home_of(spec)) or UNKNOWN_CODE
     except (ImportError, AttributeError):  # a name that leads nowhere: the cell will fail with the reason
         return "unknown"
+
+
+def _needs_positions(splitter: str) -> bool:
+    try:
+        return catalog().load(Splitter, splitter).needs_positions
+    except NeucoError:
+        return False  # the cell will fail with the reason
 
 
 class Present:

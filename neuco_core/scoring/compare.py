@@ -80,6 +80,25 @@ def paired_test(a: Sequence[float], b: Sequence[float], test_to_train: float, co
     )
 
 
+def difference(
+    a: Sequence[float], b: Sequence[float], ratios: tuple[float, float], confidence: float = 0.95
+) -> tuple[float, float, float]:
+    """Of mean scores over splits of two kinds, such as random ones and blocks, A − B: with the ends of its interval.
+
+    ``ratios`` are test/train of both. Their errors are taken for independent; of one set of samples they are rather
+    alike, so that the interval is too wide rather than too narrow.
+    """
+    means, variances, counts = [], [], []
+    for scores, ratio in zip((a, b), ratios, strict=True):
+        kept = np.array([value for value in scores if math.isfinite(value)])
+        means.append(kept.mean() if len(kept) else math.nan)
+        variances.append(kept.var(ddof=1) * (1 / len(kept) + ratio) if len(kept) > 1 else math.nan)
+        counts.append(len(kept))
+    gap = float(means[0] - means[1])
+    _, _, reach = _student(gap, math.sqrt(sum(variances)), min(counts) - 1, confidence)
+    return gap, gap - reach, gap + reach
+
+
 def _student(mean: float, error: float, freedom: int, confidence: float) -> tuple[float, float, float]:
     """t, its two-sided p-value and the half width of the interval."""
     if math.isnan(error):

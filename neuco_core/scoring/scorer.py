@@ -7,7 +7,7 @@ import sys
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from statistics import fmean
 from threading import Event
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -18,14 +18,14 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 from neuco_core.env import available_cores
 from neuco_core.errors import DataError, PluginError, ScoreError, UsageError
 from neuco_core.files import jsonable
-from neuco_core.plugins.catalog import catalog, require_kind, task_protocol
+from neuco_core.plugins.catalog import catalog, for_probe, require_kind, task_protocol
 from neuco_core.protocol import DEFAULT_PROTOCOL, Protocol, load_protocol
 from neuco_core.scoring.metrics import Truth, confusion
 from neuco_core.scoring.probes import Fit, Split
 from neuco_core.scoring.probes.linear import WordStream
 from neuco_core.scoring.quality import middle, split_count, summarize
-from neuco_core.scoring.splits import Samples, aligned, join
-from neuco_core.specs import DEFAULT_METRIC, Metric, Probe, Splitter, Task, resolve, to_json
+from neuco_core.scoring.splits import Samples, aligned, join, splits_of, splitter_of
+from neuco_core.specs import DEFAULT_METRIC, Metric, Probe, Task, resolve, to_json
 from neuco_core.tables.embeddings import Embeddings
 from neuco_core.tables.labels import Labels
 from neuco_core.text import Brief, counted
@@ -56,7 +56,7 @@ class Score(Brief):
         curves: Loss and metric, one row per split and a column per epoch.
         confusion: Counts over all splits.
         samples: How many labels and embeddings met and were dropped; ``train`` and ``test`` are means over the splits,
-            because groups differ in size.
+            because groups differ in size; so is ``lost``, the samples in neither part of splits by place.
         splits: How many splits are out of the ordinary, and why.
         settings: What the probe's own search chose, one value per split (NaN where it chose nothing).
         models: Filled on demand, one per split.
@@ -160,7 +160,11 @@ def score(
     with threadpool_limits(1):
         runner = _Runner(samples, protocol, probe, chosen, further, keep_models)
         outcomes, words = runner.run(list(runner.jobs(train_share)), stream, threads, progress)
-    return _assemble(samples, chosen, protocol, outcomes, words)
+    scored = _assemble(samples, chosen, protocol, outcomes, words)
+    if not splitter_of(samples.labels, protocol).needs_positions:
+        return scored
+    lost = round(fmean(len(samples.y) - outcome.train - outcome.test for outcome in outcomes))
+    return replace(scored, samples={**scored.samples, "lost": lost})
 
 
 def _metric(metric: Metric | str, labels: Labels) -> Metric:
@@ -210,20 +214,14 @@ class _Runner:
         self.samples, self.protocol, self.metric, self.further, self.keep = samples, protocol, metric, further, keep
         self.stop = Event()
         self.predicts = not probe.metric
-        self.probe = resolve(probe.factory)(protocol)
+        self.probe = resolve(probe.factory)(for_probe(protocol))
         moments = (samples.center, samples.spread) if protocol.scale_on == "all" else (0.0, 1.0)
         self.x = self._standardized(*moments)
 
     def jobs(self, share: float) -> Iterator[_Job]:
         """The splits; of each training part a ``share`` is learned from."""
         samples = self.samples
-        splitter = catalog().load(Splitter, self.protocol.splitter_for(samples.splitter))
-        parts = samples.split if splitter.needs_split else samples.groups
-        if parts is None and (splitter.needs_groups or splitter.needs_split):
-            noun, column = ("a split", "split_column") if splitter.needs_split else ("groups", "group_column")
-            hint = f"Use a protocol with another splitter, or name the task's {column}"
-            raise ScoreError(f"splitter {splitter.id!r} needs {noun}", where=samples.task, hint=hint)
-        for train, test in resolve(splitter.function)(len(samples.y), self.protocol, parts):
+        for train, test in splits_of(samples.labels, self.protocol):
             if not len(train) or not len(test):
                 raise ScoreError("a split with an empty part", where=samples.task, got=f"{len(train)} + {len(test)}")
             if share < 1:  # they come in random order, and a smaller share lies in a larger one

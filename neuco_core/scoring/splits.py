@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from neuco_core.errors import DataError, ScoreError
 from neuco_core.plugins.catalog import catalog
 from neuco_core.protocol import Protocol
-from neuco_core.specs import Splitter, Task
+from neuco_core.specs import Splitter, Task, resolve
 from neuco_core.tables.embeddings import Embeddings
 from neuco_core.tables.labels import Labels
+from neuco_core.tables.positions import positions_of
 from neuco_core.text import join_names
 from neuco_core.versions import versioned
 
@@ -26,16 +27,14 @@ class Samples:
 
     ``x`` is float32, (n, dim). ``y`` is float64: (n, outputs) for a regression, (n, labels) of 0 and 1 for a
     multilabel task, (n, 1) with the class numbers 0, 1, … for a classification; ``classes`` holds the labels that the
-    numbers stand for. ``splitter`` is the task's own, if it names one.
+    numbers stand for. ``labels`` are those that were joined.
     """
 
     task: str
     kind: str
     x: np.ndarray
     y: np.ndarray
-    groups: np.ndarray | None
-    split: np.ndarray | None
-    splitter: str
+    labels: Labels
     classes: tuple[float, ...]
     counts: dict[str, int]
     center: float
@@ -89,9 +88,7 @@ def join(
         kind=labels.kind,
         x=x,
         y=y,
-        groups=None if labels.groups is None else np.asarray(labels.groups)[kept],
-        split=None if labels.split is None else np.asarray(labels.split)[kept],
-        splitter=labels.splitter,
+        labels=labels.only(embeddings.ids),
         classes=classes,
         counts=counts,
         center=center,
@@ -143,10 +140,31 @@ def _targets(labels: Labels, kept: np.ndarray, allow_constant: bool) -> tuple[np
     return numbers.reshape(-1, 1).astype(np.float64), tuple(map(float, classes))
 
 
+def splitter_of(labels: Labels, protocol: Protocol) -> Splitter:
+    """The task's own splitter, or the protocol's."""
+    return catalog().load(Splitter, protocol.splitter_for(labels.splitter))
+
+
+def splits_of(labels: Labels, protocol: Protocol) -> Splits:
+    """The splits of labelled samples, with what their splitter needs to know of them."""
+    splitter = splitter_of(labels, protocol)
+    parts = labels.split if splitter.needs_split else labels.groups
+    if parts is None and (splitter.needs_groups or splitter.needs_split):
+        noun, column = ("a split", "split_column") if splitter.needs_split else ("groups", "group_column")
+        hint = f"Use a protocol with another splitter, or name the task's {column}"
+        raise ScoreError(f"splitter {splitter.id!r} needs {noun}", where=labels.task, hint=hint)
+    params = {name: protocol.params.get(name, default) for name, default in splitter.params.items()}
+    given = [len(labels), replace(protocol, params=params), parts]
+    if splitter.needs_positions:
+        given.append(positions_of(labels))
+    splits: Splits = resolve(splitter.function)(*given)
+    return splits
+
+
 @versioned(1)
 def shuffle(n: int, protocol: Protocol, groups: np.ndarray | None = None) -> Splits:
     """k random permutations of the samples; the first ceil(test_size · n) of each are its test part."""
-    test = _test_count(n, protocol, "samples")
+    test = tested_count(n, protocol, "samples")
     random = np.random.RandomState(protocol.seed)
     orders = [random.permutation(n) for _ in range(protocol.k)]
     return [(order[test:], order[:test]) for order in orders]
@@ -165,7 +183,7 @@ def group(n: int, protocol: Protocol, groups: np.ndarray | None = None) -> Split
         raise ScoreError("splits by group need groups", hint="The task names none; use a protocol with shuffle splits")
     near = [str(name).split("|") for name in groups]
     names, member = np.unique([own for own, *_ in near], return_inverse=True)
-    test = _test_count(len(names), protocol, "groups")
+    test = tested_count(len(names), protocol, "groups")
     random = np.random.RandomState(protocol.seed)
     sample = np.repeat(np.arange(n), [len(each) for each in near])
     named = np.array([name for each in near for name in each])
@@ -180,6 +198,18 @@ def group(n: int, protocol: Protocol, groups: np.ndarray | None = None) -> Split
 
 
 @versioned(1)
+def each_group(n: int, protocol: Protocol, groups: np.ndarray) -> Splits:
+    """Each group is tested once; samples that are near to it, as ``group`` has it, are left out of training."""
+    near = [str(name).split("|") for name in groups]
+    order = np.random.RandomState(protocol.seed).permutation(n)
+    splits: Splits = []
+    for name in sorted({own for own, *_ in near}):
+        inside, outside = np.array([(name == each[0], name not in each) for each in near])[order].T
+        splits.append((order[outside], order[inside]))
+    return splits
+
+
+@versioned(1)
 def fixed(n: int, protocol: Protocol, split: np.ndarray | None = None) -> Splits:
     """The one split that the task names: ``split`` says ``train`` or ``test`` of each sample."""
     if split is None:
@@ -189,7 +219,7 @@ def fixed(n: int, protocol: Protocol, split: np.ndarray | None = None) -> Splits
     return [(order[~test], order[test])]
 
 
-def _test_count(n: int, protocol: Protocol, what: str) -> int:
+def tested_count(n: int, protocol: Protocol, what: str) -> int:
     test = math.ceil(protocol.test_size * n)
     if n < 2 or test >= n:
         expected = f"enough for a test part of {protocol.test_size:g} and a training part"
@@ -202,7 +232,8 @@ def cut_groups(scored: Iterable[tuple[Task, Protocol]]) -> Iterator[str]:
     cut: dict[str, dict[str, Protocol]] = {}
     for task, protocol in scored:
         splitter = catalog().load(Splitter, protocol.splitter_for(task.splitter))
-        if task.group_column and not splitter.needs_groups and not splitter.needs_split:
+        keeps_apart = splitter.needs_groups or splitter.needs_split or splitter.needs_positions
+        if task.group_column and not keeps_apart:
             cut.setdefault(protocol.name, {})[task.label] = protocol
     for name, tasks in cut.items():
         whole = next(iter(tasks.values())).with_(splitter="group").name

@@ -28,13 +28,17 @@ if TYPE_CHECKING:
     from neuco_core.specs import Task
 
 
+EARTH_COLUMNS, YEAR = ("lon", "lat"), "year"
+
+
 @dataclass(frozen=True)
 class Labels(Brief):
     """Labels in the order of their file. ``values`` is float64, (n,) or (n, outputs); ``sha256`` is of the content.
 
     ``dropped`` counts rows left out, by reason. ``classes`` names the classes 0, 1, … of a classification. ``split``
     says ``train`` or ``test`` of each row if the task names a split; ``splitter`` is the task's own, if it has one.
-    ``verified`` tells whether the bytes were compared with a pinned sha256.
+    ``verified`` tells whether the bytes were compared with a pinned sha256. ``places`` are the columns ``lon``, ``lat``
+    and ``year`` of a file that has them, as they are written; ``dataset`` may know where its samples are, too.
     """
 
     task: str
@@ -49,6 +53,8 @@ class Labels(Brief):
     columns: tuple[str, ...] = ("label",)
     classes: tuple[str, ...] = ()
     verified: bool = False
+    dataset: str = ""
+    places: Mapping[str, Sequence[Any]] | None = field(default=None, repr=False)
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -62,7 +68,8 @@ class Labels(Brief):
         kept, values = tuple(self.ids[row] for row in rows), self.values[rows]
         groups, split = (None if part is None else part[rows] for part in (self.groups, self.split))
         sha256 = content_hash(kept, values, groups, split)
-        return replace(self, ids=kept, values=values, groups=groups, split=split, sha256=sha256)
+        places = self.places and {name: [cells[row] for row in rows] for name, cells in self.places.items()}
+        return replace(self, ids=kept, values=values, groups=groups, split=split, sha256=sha256, places=places)
 
     def frame(self) -> pandas.DataFrame:
         """A table indexed by id, with the label columns and, if there are any, ``group`` and ``split``."""
@@ -98,6 +105,7 @@ class LabelOptions(TypedDict, total=False):
     split_column: str | None
     splitter: str
     verified: bool
+    dataset: str
 
 
 def load_labels(task: Task) -> Labels:
@@ -110,6 +118,7 @@ def load_labels(task: Task) -> Labels:
         split_column=task.split_column,
         splitter=task.splitter,
         verified=path is None or find_pin(task.source) is not None,
+        dataset=task.dataset,
     )
     path = fetch(task.source) if path is None else path
     if task.loader is None:
@@ -137,7 +146,7 @@ def read_labels(path: str | Path, kind: str, *, id_column: str = "id", **options
     """Labels from a CSV file with the columns ``id`` and ``columns``; others are allowed and ignored."""
     path = Path(path)
     options["task"] = options.get("task") or path.stem
-    table, lines = read_columns(path, wanted_columns(options), id_column)
+    table, lines = read_columns(path, wanted_columns(options), id_column, (*EARTH_COLUMNS, YEAR))
     return labels_from_table(table, kind, where=path, rows=lines, **options)
 
 
@@ -147,11 +156,15 @@ def wanted_columns(options: LabelOptions) -> list[str]:
 
 
 def read_columns(
-    path: Path, wanted: Sequence[str], id_column: str = "id"
+    path: Path, wanted: Sequence[str], id_column: str = "id", further: Sequence[str] = ()
 ) -> tuple[dict[str, Sequence[str]], list[int]]:
-    """Some columns of a CSV file as they are written, and the numbers of their lines; ``id`` is the ``id_column``."""
+    """Some columns of a CSV file as they are written, and the numbers of their lines; ``id`` is the ``id_column``.
+
+    The ``further`` ones are read if they are there.
+    """
     rows = _csv.read_rows(path, id_column)
     _, header = next(rows)
+    wanted = [*wanted, *(name for name in further if name in header and name not in wanted)]
     names = [id_column if name == "id" else name for name in wanted]
     _check_present(header, names, path)
     places = [header.index(name) for name in names]
@@ -210,6 +223,7 @@ def labels_from_table(
                 raise cells[group_column].error("no group", n)
         groups = np.array([str(cell).strip() for cell in cells[group_column].cells], dtype=str)
     split = cells[split_column].split() if split_column else None
+    places = {name: [table[name][n] for n in kept] for name in (*EARTH_COLUMNS, YEAR) if name in table}
     return Labels(
         task=options.get("task", ""),
         kind=kind,
@@ -223,6 +237,8 @@ def labels_from_table(
         columns=columns,
         classes=parsed[0][1] if len(columns) == 1 else (),
         verified=options.get("verified", False),
+        dataset=options.get("dataset", ""),
+        places=places if all(name in places for name in EARTH_COLUMNS) else None,
     )
 
 

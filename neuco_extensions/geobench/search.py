@@ -20,10 +20,9 @@ import numpy as np
 
 from neuco_core.env import how_to_install
 from neuco_core.errors import DependencyError, ScoreError, UsageError
-from neuco_core.plugins.catalog import catalog
 from neuco_core.protocol import SHUFFLE, Protocol
 from neuco_core.scoring.scorer import score
-from neuco_core.specs import Splitter, resolve
+from neuco_core.scoring.splits import splits_of, splitter_of
 from neuco_core.tables.embeddings import Embeddings
 from neuco_core.tables.labels import Labels
 
@@ -98,13 +97,11 @@ def divide(embeddings: Embeddings, labels: Labels, plan: TuningPlan) -> Divided:
     if len(both.ids) < 20:
         raise ScoreError("too few samples to tune on", where=labels.task, expected="at least 20", got=len(both.ids))
     rules = plan.protocol.with_(k=1, test_size=TEST_SIZE, seed=plan.seed)
-    splitter = catalog().load(Splitter, rules.splitter_for(labels.splitter))
-    parts = both.split if splitter.needs_split else both.groups
-    ((train, test),) = resolve(splitter.function)(len(both.ids), rules, parts)[:1]
+    ((train, test),) = splits_of(both, rules)[:1]
     names = tuple(both.ids[i] for i in sorted(train))
     inside = both.only(names)
     # A fixed split has done its work; groups still must not meet inside.
-    inside = replace(inside, split=None, splitter="" if splitter.needs_split else inside.splitter)
+    inside = replace(inside, split=None, splitter="" if splitter_of(both, rules).needs_split else inside.splitter)
     return Divided(
         searched=(embeddings.only(names), inside),
         whole=(embeddings.only(both.ids), both),

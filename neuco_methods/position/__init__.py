@@ -1,11 +1,15 @@
-"""Where a patch lies in the scene, and nothing of what is in it: how far a score goes without looking."""
+"""Where a sample lies, and nothing of what is in it: how far a score goes without looking."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from neuco_core.hookspecs import hookimpl
 from neuco_core.specs import Method, Remote
+
+if TYPE_CHECKING:
+    from neuco_methods.position.waves import Waves
 
 OLINDA = Remote(
     "pkg://neuco_methods.position/olinda.npz",
@@ -14,15 +18,24 @@ OLINDA = Remote(
 )
 
 
+def make_waves(side: int) -> Waves:
+    from neuco_methods.position.waves import Waves
+
+    return Waves(side)
+
+
 @hookimpl
 def neuco_methods() -> Iterator[Method]:
     yield Method(
         id="position",
         title="Position in the scene",
-        description="63 waves of a patch's row and column; what scores no higher may know the place, not the patch.",
+        description="63 waves of a sample's position; what scores no higher may know the place, not what is there.",
         license="Apache-2.0",
         tags=("control", "no-training"),
         files={"olinda": OLINDA},
+        encoder=make_waves,
+        params={"side": 8},
+        uses_positions=True,
         dim=63,
         baseline=True,
         pretraining=(),

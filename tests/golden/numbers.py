@@ -26,11 +26,12 @@ from neuco_core.cubes.ssl4eo import SSL4EOCubes
 from neuco_core.encode.encoding import one_thread
 from neuco_core.encode.run import EncodeOptions, encode_dataset
 from neuco_core.protocol import load_protocol
-from neuco_core.scoring import metrics, splits
+from neuco_core.scoring import metrics, spatial, splits
 from neuco_core.scoring.scorer import score
 from neuco_core.specs import Method, Remote
 from neuco_core.tables.embeddings import Embeddings, make_embeddings
 from neuco_core.tables.labels import Labels, labels_from_table
+from neuco_core.tables.positions import Positions
 from neuco_core.testing import LANDSAT_BANDS, TinyCubes
 from neuco_core.versions import PACKAGE, parts_of, versioned
 from neuco_tasks.ssl4eo_s12_downstream.fake import MODALITIES, write_zarr_zip
@@ -165,10 +166,22 @@ def _class_metric(name: str) -> list[float]:
 def _splits(name: str) -> Iterable[np.ndarray]:
     """Those by group also with samples that are near another group."""
     parts = [("train", "test", "train")[i % 3] if name == "fixed" else f"g{i % 7}" for i in range(53)]
-    near = [[f"{part}|g{i % 5}" for i, part in enumerate(parts)]] if name == "group" else []
+    near = [[f"{part}|g{i % 5}" for i, part in enumerate(parts)]] if "group" in name else []
     rules = load_protocol("neuco-2025+k=3")
     each = [split for groups in (parts, *near) for split in getattr(splits, name)(53, rules, np.array(groups))]
     return [side for split in each for side in split]
+
+
+def _places(splitter: str) -> Iterable[np.ndarray]:
+    """Splits by place of samples in a scene, and of others around the antimeridian and a pole."""
+    random, sides = np.random.RandomState(9), []
+    scene = random.uniform(0, 10, (53, 2))
+    for places, rules in ((scene, ""), (scene * [36, 9] + [-180, 0], "km")):
+        positions = Positions(places, on_earth=bool(rules))
+        lengths = {"size": f"{2000 if rules else 3}{rules}", "margin": 0, "r": f"{500 if rules else 1}{rules}"}
+        protocol = replace(load_protocol("ridge+k=3"), params={**lengths, "regions": 4})
+        sides += [side for split in getattr(spatial, splitter)(53, protocol, None, positions) for side in split]
+    return sides
 
 
 IMAGES = np.random.RandomState(3).rand(2, 3, 7, 6).astype(np.float32)
@@ -304,7 +317,8 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "v_measure": _agreement,
     "score": partial(_scored, "neuco-strict+epochs=3,k=3,lr=0.01"),
     "RidgeProbe": _ridge,
-    **{name: partial(_splits, name) for name in ("shuffle", "group", "fixed")},
+    **{name: partial(_splits, name) for name in ("shuffle", "group", "each_group", "fixed")},
+    **{name: partial(_places, name) for name in ("block_splits", "buffer_splits", "region_splits")},
     **{name: partial(_regression_metric, name) for name in ("r2", "mse", "mae")},
     **{name: partial(_class_metric, name) for name in ("accuracy", "f1", "precision", "recall", "roc_auc")},
     **{

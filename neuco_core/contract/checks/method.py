@@ -96,8 +96,8 @@ def values(subject: MethodSubject) -> str:
 
 
 def deterministic(subject: MethodSubject) -> str:
-    if subject.spec.encoder is None:
-        raise Inapplicable("embeddings in a file cannot change")
+    if not subject.spec.sees_images:
+        raise Inapplicable("embeddings in a file, or of positions, do not depend on images")
     dataset = min(subject.embeddings, key=lambda name: subject.embeddings[name].values.size)
     first = _encode_some(subject, dataset, 5)
     again = _encode_some(subject, dataset, 3, threads=2, backwards=True)
@@ -121,7 +121,7 @@ def _encode_some(
 
 
 def honest(subject: MethodSubject) -> str:
-    encoded = subject.embeddings if subject.spec.encoder is not None else ()
+    encoded = subject.embeddings if subject.spec.sees_images else ()
     doubts = [doubt for dataset in encoded for doubt in _follows_images(subject, dataset)]
     readings = [
         reading for name, embeddings in subject.embeddings.items() for reading in _read(subject, name, embeddings)
