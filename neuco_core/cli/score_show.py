@@ -339,6 +339,13 @@ def _remarks(scored: Sequence[tuple[PlannedOutcome, Record]]) -> Iterator[str]:
     for how, labels in own.items():
         if how:
             yield f"labels {how}, not known to the registry: {join_names(labels)}"
+    lost = {
+        f"{record.key[1]}: {record.samples['lost']} of {record.samples['used']} samples"
+        for _, record in scored
+        if record.samples.get("lost")
+    }
+    for counts in sorted(lost):
+        yield f"{counts} are in neither part of a split: too near to the tested ones (mean over the splits)"
     replaced = {o.cell.method.label: record.samples.get("replaced_values", 0) for o, record in scored}
     for name, count in replaced.items():
         if count:

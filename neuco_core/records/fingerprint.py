@@ -32,7 +32,7 @@ from neuco_core.plugins.catalog import (
 from neuco_core.plugins.code_key import code_key, home_of
 from neuco_core.plugins.discovery import BUILTIN
 from neuco_core.protocol import Protocol
-from neuco_core.records.model import Key, Record, Scalar
+from neuco_core.records.model import BY_PLACE, Key, Record, Scalar
 from neuco_core.specs import Dataset, Method, Metric, Probe, Remote, Splitter, Task, resolve
 from neuco_core.tables.positions import positions_key
 from neuco_core.versions import behind
@@ -51,7 +51,7 @@ CHANGES = {
     "metric_code": "the metric changed",
     "probe_code": "the probe changed",
     "splitter_code": "the splitter changed",
-    "positions_from": "the dataset's positions changed",
+    BY_PLACE: "the dataset's positions changed",
     "strict_code": "R² of protocols that leave out test parts without variance changed",
 }
 
@@ -104,7 +104,7 @@ class CellInputs:
                 "splitter_code": component(Splitter, splitter, "function"),
             }
             if _needs_positions(splitter):
-                self._tasks[task.label]["positions_from"] = positions_key(task.dataset)
+                self._tasks[task.label][BY_PLACE] = positions_key(task.dataset)
         return {
             **self._tasks[task.label],
             "method": method.id,

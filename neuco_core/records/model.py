@@ -46,6 +46,8 @@ SHARED = ("method", "method_version", "task", "task_version", "dataset", "kind",
 HASHES = ("labels", "labels_from", "embeddings", "embeddings_from")
 COMPONENTS = ("metric_code", "probe_code", "splitter", "splitter_code", "scorer", "strict_code")
 INPUTS = frozenset((*SHARED, *HASHES, *COMPONENTS))
+BY_PLACE = "positions_from"  # of records whose splits go by it
+ONCE_EACH = ("region", "region-group")  # splitters with a split for each part of the samples, as many as there are
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -145,7 +147,7 @@ def problems(record: Record) -> Iterator[str]:
                 yield f"bad {name}; expected text without control characters, got {shorten(text)}"
     inputs = record.inputs
     missing = INPUTS - inputs.keys()
-    unknown = [name for name in inputs if name not in INPUTS and not name.startswith("protocol.")]
+    unknown = [name for name in inputs if name not in (*INPUTS, BY_PLACE) and not name.startswith("protocol.")]
     if missing or unknown:
         names = ", ".join(sorted(missing or unknown))
         yield f"inputs {'lack' if missing else 'have unknown fields'}: {names[:200]}"
@@ -194,11 +196,11 @@ def _score_problems(record: Record) -> Iterator[str]:
         if getattr(record, name) != right:
             yield f"{name} does not follow from per_split; expected {right}, got {getattr(record, name)}"
     # How many splits a plugin's splitter makes is its own affair; those of neuco make as many as the protocol says, but
-    # for a task's own split, which is one.
+    # for a task's own split, which is one, and those that test each region once.
     shipped = str(inputs["splitter_code"]).startswith("v")
     fixed = inputs["splitter"] == "fixed"
     expected_splits = 1 if fixed else inputs.get("protocol.k", len(splits))
-    if shipped and len(splits) != expected_splits:
+    if shipped and inputs["splitter"] not in ONCE_EACH and len(splits) != expected_splits:
         why = "by a fixed split" if fixed else "as protocol.k says"
         yield f"bad per_split; expected {shorten(expected_splits)} splits {why}, got {len(splits)}"
     for name, values in columns.items():

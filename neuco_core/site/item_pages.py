@@ -140,7 +140,7 @@ def record_facts(page: PageData, method: str, task: str) -> list[tuple[str, str]
         made_with.append(str(made["platform"]))
     facts = {
         "Protocol": record.protocol,
-        "Samples": f"{samples['used']} used, {samples['train']} to train, {samples['test']} to test" if samples else "",
+        "Samples": sample_counts(samples) if samples else "",
         "Versions": f"method {record.method_version}, task {record.task_version}",
         "Code": ", ".join(f"{name.removesuffix('_code')} {inputs.get(name)}" for name in CODE if inputs.get(name)),
         "Labels (sha256)": str(inputs.get("labels") or ""),
@@ -151,6 +151,11 @@ def record_facts(page: PageData, method: str, task: str) -> list[tuple[str, str]
         "Made with": ", ".join(made_with),
     }
     return [(label, clean(value)) for label, value in facts.items() if value]
+
+
+def sample_counts(samples: Mapping[str, int]) -> str:
+    left = f", {samples['lost']} near tested ones left out" if samples.get("lost") else ""
+    return f"{samples['used']} used, {samples['train']} to train, {samples['test']} to test{left}"
 
 
 def details_script(page: PageData, method: str, against: Mapping[str, Any]) -> str:
