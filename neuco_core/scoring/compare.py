@@ -81,7 +81,10 @@ def paired_test(a: Sequence[float], b: Sequence[float], test_to_train: float, co
 
 
 def difference(
-    a: Sequence[float], b: Sequence[float], ratios: tuple[float, float], confidence: float = 0.95
+    a: Sequence[float] | np.ndarray,
+    b: Sequence[float] | np.ndarray,
+    ratios: tuple[float, float],
+    confidence: float = 0.95,
 ) -> tuple[float, float, float]:
     """Of mean scores over splits of two kinds, such as random ones and blocks, A − B: with the ends of its interval.
 

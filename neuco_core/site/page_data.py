@@ -59,7 +59,8 @@ class Histogram:
 class PageData:
     """One board and all that its pages show; ``past`` are dated versions, by the phase of a challenge.
 
-    ``extra`` are values for empty cells, off until asked for.
+    ``extra`` are values for empty cells, off until asked for. ``elsewhere`` are scores of the board's tasks under other
+    protocols.
     """
 
     id: str
@@ -76,6 +77,7 @@ class PageData:
     records: Mapping[tuple[str, str], Record] = field(default_factory=dict)
     pictures: Mapping[str, Sequence[Picture]] = field(default_factory=dict)
     extra: ExtraCells | None = None
+    elsewhere: Sequence[Record] = ()
 
     @cached_property
     def table_rows(self) -> tuple[BoardRow, ...]:
@@ -159,6 +161,11 @@ def from_suite(now: Current, suite: Suite) -> PageData:
     # By method and task, the record that the cell was made of.
     of_suite = [r for r in now.records if r.protocol == suite.protocol and r.task in suite.tasks]
     records = {(r.method, r.task): r for r in of_suite if cells.cell(r.method, r.task).fingerprint == r.fingerprint}
+    elsewhere = [
+        r
+        for r in now.records
+        if r.ok and suite.tasks.get(r.task) == r.task_version and r.protocol != suite.protocol and not now.why_stale(r)
+    ]
     return PageData(
         id=suite.id,
         title=suite.title or suite.id,
@@ -169,6 +176,7 @@ def from_suite(now: Current, suite: Suite) -> PageData:
         tasks=tasks,
         labels={name: spread for name, task in specs.items() if (spread := label_histogram(task))},
         records=records,
+        elsewhere=elsewhere,
         pictures={name: task_pictures(task) for name, task in specs.items()},
     )
 
