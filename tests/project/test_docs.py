@@ -140,6 +140,7 @@ PAGES: dict[str, tuple[Callable[[Path], Any], int, Callable[[Names], None]]] = {
     "howto/add-method": (plain_world, 4, see_encoders),
     "maintain/maintaining": (maintaining_world, 8, lambda names: None),
     "first-score": (plain_world, 6, see_first_score),
+    "howto/splits-by-place": (plain_world, 2, lambda names: None),
     "your-model": (plain_world, 5, see_model),
 }
 
