@@ -91,14 +91,13 @@ def difference(
     ``ratios`` are test/train of both. Their errors are taken for independent; of one set of samples they are rather
     alike, so that the interval is too wide rather than too narrow.
     """
-    means, variances, counts = [], [], []
-    for scores, ratio in zip((a, b), ratios, strict=True):
-        kept = np.array([value for value in scores if math.isfinite(value)])
-        means.append(kept.mean() if len(kept) else math.nan)
-        variances.append(kept.var(ddof=1) * (1 / len(kept) + ratio) if len(kept) > 1 else math.nan)
-        counts.append(len(kept))
-    gap = float(means[0] - means[1])
-    _, _, reach = _student(gap, math.sqrt(sum(variances)), min(counts) - 1, confidence)
+    first, second = (np.array([value for value in scores if math.isfinite(value)]) for scores in (a, b))
+    fewest = min(len(first), len(second))
+    gap = float(first.mean() - second.mean()) if fewest else math.nan
+    if fewest < 2:
+        return gap, math.nan, math.nan
+    variance = sum(x.var(ddof=1) * (1 / len(x) + ratio) for x, ratio in zip((first, second), ratios, strict=True))
+    _, _, reach = _student(gap, math.sqrt(variance), fewest - 1, confidence)
     return gap, gap - reach, gap + reach
 
 

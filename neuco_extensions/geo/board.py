@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -41,8 +42,8 @@ class Gap:
     @property
     def cells(self) -> list[TableCell]:
         numbers = [TableCell(num(value), "number") for value in (*self.means, self.gap)]
-        interval = TableCell(f"{num(self.low)} to {num(self.high)}", "number soft")
-        return [TableCell(self.name + " (baseline)" * self.baseline), *numbers, interval]
+        interval = f"{num(self.low)} to {num(self.high)}" if math.isfinite(self.low) else "–"
+        return [TableCell(self.name + " (baseline)" * self.baseline), *numbers, TableCell(interval, "number soft")]
 
 
 def protocols(page: PageData) -> dict[str, Any] | None:
@@ -60,9 +61,10 @@ def protocols(page: PageData) -> dict[str, Any] | None:
     for row in page.board.ranked:
         title = TableCell(page.method_title(row.method), href=f"method/{row.method}.html")
         rows.append([title, TableCell(row.rank, "number"), *(order.move(row.method) for order in orders.values())])
+    taus = [TableCell(order, "number") for order in orders.values()]
+    rows.append([TableCell("Kendall's τ, 95 % interval"), TableCell("", "number"), *taus])
     return {
         "ranks": (["Method", (own, "number"), *((name, "number") for name in orders)], rows),
-        "agreement": [order.cells(name) for name, order in orders.items()],
         "sentence": _least_alike(orders),
         "location": _beaten_by_location(max(gaps.values(), key=len)) if gaps else "",
         "gaps": [(name, found, (min(g.gap for g in found), max(g.gap for g in found))) for name, found in gaps.items()],
@@ -97,9 +99,8 @@ class Order:
         before, after = self.moves[method]
         return TableCell(f"{before} → {after}", f"number m{min(abs(before - after), 5)}")
 
-    def cells(self, name: str) -> list[TableCell]:
-        interval = f"{num(self.low, 2)} to {num(self.high, 2)}"
-        return [TableCell(name), *(TableCell(text, "number") for text in (num(self.tau, 2), interval, len(self.moves)))]
+    def __str__(self) -> str:
+        return f"{num(self.tau, 2)} ({num(self.low, 2)} to {num(self.high, 2)})"
 
 
 def _q(page: PageData, cells: Cells) -> dict[str, list[float]]:
@@ -148,8 +149,9 @@ def _least_alike(orders: Mapping[str, Order]) -> str:
     verdict = "the two orders are much alike" if order.low > 0.5 else "the two orders have something in common"
     if order.low <= 0:
         verdict = "it is not certain that the two orders have anything in common"
-    about = f"τ = {num(order.tau, 2)} ({num(order.low, 2)} to {num(order.high, 2)}) over {len(order.moves)} methods"
-    return f"The order that is least like this one is that under {name}: {about}; {verdict}."
+    return (
+        f"The order least like this one is that under {name}: τ = {order} over {len(order.moves)} methods; {verdict}."
+    )
 
 
 # --- gaps

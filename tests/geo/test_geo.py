@@ -74,6 +74,7 @@ def test_the_tab_has_ranks_agreement_and_one_sentence(pages: dict[str, PageData]
     head, rows = data["ranks"]
     assert head == ["Method", ("ridge", "number"), (GROUP, "number")]
     shown = {str(row[0].href): str(row[2].text) for row in rows}
+    assert re.fullmatch(r"−0\.07 \(−0\.\d\d to 1\.00\)", shown.pop(""))
     ranks = pages["olinda-blocks"].board.ranks
     for method, before in page.board.ranks.items():
         assert shown[f"method/{method}.html"] == f"{before} → {ranks[method]}"
