@@ -77,6 +77,15 @@ class Positions(Brief):
         directions = np.column_stack([np.cos(lat) * np.cos(lon), np.cos(lat) * np.sin(lon), np.sin(lat)])
         return np.asarray(RADIUS * directions)
 
+    @cached_property
+    def plane(self) -> np.ndarray:
+        """x and y; longitudes are counted from the middle of the samples, so that the antimeridian may run through."""
+        plane = self.values.copy()
+        if self.on_earth:
+            turns = np.exp(1j * np.radians(plane[:, 0]))
+            plane[:, 0] = np.degrees(np.angle(turns * np.conj(turns.mean())))
+        return plane
+
     def distances(self, one: np.ndarray | int, other: np.ndarray | int) -> np.ndarray:
         """Between samples by their rows: km along the ground (haversine), or the unit of the scene."""
         (x, y), (a, b) = (np.moveaxis(self.values[rows], -1, 0) for rows in (one, other))

@@ -20,7 +20,7 @@ from neuco_core.site.figures import num
 from neuco_core.site.page_data import PageData
 from neuco_core.site.render import TableCell
 from neuco_core.specs import Splitter, Suite
-from neuco_extensions.geo.place import space_scores
+from neuco_extensions.geo.control import space_scores
 
 REPLICATES = 1000
 FEWEST = 3  # methods, of which an order says something

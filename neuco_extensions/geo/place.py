@@ -1,61 +1,23 @@
-"""Scores by place: the nearest neighbour in space as a control, and a map of where samples are told well."""
+"""Scores by place: on a task's page a map of where its samples are told well, and scores by region."""
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
 import numpy as np
 
-from neuco_core.errors import NeucoError
-from neuco_core.plugins.catalog import load_metric, load_protocol, load_task
-from neuco_core.protocol import Protocol
-from neuco_core.scoring.splits import Splits, splits_of
+from neuco_core.plugins.catalog import load_protocol
+from neuco_core.scoring.splits import Splits
 from neuco_core.site.figures import num
 from neuco_core.site.page_data import PageData
 from neuco_core.site.render import TableCell
-from neuco_core.specs import resolve
 from neuco_core.tables.labels import Labels
-from neuco_core.tables.positions import Positions, positions_of
+from neuco_core.tables.positions import Positions
+from neuco_extensions.geo.board import cells_by_protocol, gaps_to, keeps_apart
+from neuco_extensions.geo.control import located, splits_by
 
 MOST_SAMPLES = 50_000  # of a map
 SHADES = 5
-
-
-@cache
-def located(task: str) -> tuple[Labels, Positions] | None:
-    """Labels with positions, if their dataset or file gives any; several boards may have the task."""
-    try:
-        labels = load_task(task).labels()
-        return labels, positions_of(labels)
-    except NeucoError:
-        return None
-
-
-@cache
-def splits_by(task: str, protocol: Protocol) -> Splits:
-    return splits_of(load_task(task).labels(), protocol)
-
-
-@cache
-def space_scores(task: str, protocol: Protocol) -> np.ndarray:
-    """The location alone, by split: each tested sample gets the label of the training sample nearest to it."""
-    from scipy.spatial import cKDTree  # heavy
-
-    found = located(task)
-    if found is None:
-        return np.empty(0)
-    labels, positions = found
-    truth, metric = labels.values, resolve(load_metric(load_task(task).metric).function)
-    classes = labels.kind == "classification"
-    scores = []
-    for train, test in splits_by(task, protocol):
-        _, nearest = cKDTree(positions.xyz[train]).query(positions.xyz[test])
-        true, predicted = truth[test], truth[train[nearest]]
-        if classes:
-            true, predicted = true.astype(np.int64), np.eye(int(truth.max()) + 1)[predicted.astype(np.int64)]
-        scores.append(metric(true, predicted) if np.ptp(true, axis=0).all() else np.nan)
-    return np.array(scores)
 
 
 class PlaceMap:
@@ -64,7 +26,7 @@ class PlaceMap:
     WIDTH = 340.0
 
     def __init__(self, positions: Positions, values: np.ndarray) -> None:
-        places = positions.values - positions.values.min(axis=0)
+        places = positions.plane - positions.plane.min(axis=0)
         if positions.on_earth:  # about as wide as it is on the ground in the middle
             places[:, 0] *= np.cos(np.radians(positions.values[:, 1].mean()))
         span = np.ptp(places, axis=0)
@@ -85,8 +47,6 @@ class PlaceMap:
 
 def scores_by_place(page: PageData, task: str) -> dict[str, Any] | None:
     """For each protocol whose splits keep places apart: the gap of each method, a map, and scores by region."""
-    from neuco_extensions.geo.board import cells_by_protocol, gaps_to, keeps_apart
-
     at_hand = located(task) if task in page.labels else None  # building a page fetches nothing
     if page.cells is None or at_hand is None:
         return None

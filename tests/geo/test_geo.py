@@ -15,7 +15,8 @@ from neuco_core.site.board_page import board_page
 from neuco_core.site.item_pages import strips, task_page
 from neuco_core.site.page_data import PageData, gather
 from neuco_extensions.geo.board import CONTROL, agreement, cells_by_protocol, gaps_to, kendall, protocols
-from neuco_extensions.geo.place import located, scores_by_place, space_scores
+from neuco_extensions.geo.control import located, space_scores
+from neuco_extensions.geo.place import scores_by_place
 
 GROUP = "ridge+splitter=group"
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from neuco_core import load_dataset, load_method, load_task
+from neuco_core.encode.run import why_not
 from neuco_core.errors import DataError, ScoreError, UsageError
 from neuco_core.plugins import catalog
 from neuco_core.protocol import load_protocol
@@ -96,6 +97,28 @@ def test_distances_know_the_antimeridian_and_the_poles() -> None:
     assert places.nearer(np.array([4]), np.array([5]), 1e6).tolist() == [True]  # farther than the earth is wide
     straight = np.linalg.norm(places.xyz[first] - places.xyz[second], axis=1)
     assert 2 * RADIUS * np.arcsin(straight / (2 * RADIUS)) == pytest.approx(expected, abs=1e-6)
+
+
+def test_waves_of_positions_run_through_the_antimeridian() -> None:
+    """Two points a little apart have nearly the same waves, on whichever side of the seam they are."""
+    places = Positions(np.array([[179.99, 10], [-179.99, 10], [170, 0], [-170, 20]]))
+    waves = Waves(8).encode(places)
+    assert waves.shape == (4, 63)
+    assert np.abs(waves[0] - waves[1]).max() < 0.05
+    assert np.abs(waves[2] - waves[3]).max() > 1
+
+
+def test_a_method_of_positions_is_computed_for_a_dataset_that_has_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_soil(tmp_path, monkeypatch)
+    position = load_method("position")
+    assert position.embeddings("soil").ids == ("a", "b")
+    assert position.embeddings("soil").values.shape == (2, 63)
+    assert why_not(position, "soil") == ""
+    assert why_not(position, "mini") == "position has no file for dataset mini"
+    assert position.embeddings("olinda").sha256 == "042ca18aad16d6f5522a1e63d7d0f61882609212188e017521f76f98f6c4bda6"
+    catalog.catalog.cache_clear()
 
 
 def test_olinda_has_a_grid_and_ssl4eo_says_why_it_has_nothing() -> None:
@@ -293,7 +316,8 @@ def test_a_strangers_splitter_gets_positions_and_parameters(tmp_path: Path, monk
     catalog.catalog.cache_clear()
 
 
-def test_a_dataset_in_a_package_of_its_own_brings_positions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def write_soil(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A plugin with a dataset and its positions."""
     package = tmp_path / "neuco_tasks" / "soil"
     package.mkdir(parents=True)
     source = (
@@ -305,6 +329,10 @@ def test_a_dataset_in_a_package_of_its_own_brings_positions(tmp_path: Path, monk
 
     monkeypatch.setattr(neuco_tasks, "__path__", [*neuco_tasks.__path__, str(package.parent)])
     catalog.catalog.cache_clear()
+
+
+def test_a_dataset_in_a_plugin_of_its_own_brings_positions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_soil(tmp_path, monkeypatch)
     dataset: Any = catalog.catalog().load(Dataset, "soil")
     assert dataset_positions(dataset, ["b", "a"])[1].values.tolist() == [[3, 4], [1, 2]]
     with pytest.raises(DataError, match="no position of sample 'c'"):
