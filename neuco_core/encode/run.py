@@ -26,7 +26,7 @@ from neuco_core.fetch.cache import cache_dir
 from neuco_core.fetch.fetch import fetch, require_pin
 from neuco_core.files import write_atomic
 from neuco_core.plugins.catalog import load_dataset
-from neuco_core.plugins.code_key import code_key, home_of
+from neuco_core.plugins.code_key import StandIn, code_key, home_of
 from neuco_core.progress import SampleProgress, sample_progress
 from neuco_core.tables.embeddings import Embeddings, content_hash, make_embeddings, read_embeddings
 from neuco_core.tables.positions import dataset_positions, positions_key
@@ -90,7 +90,8 @@ def method_embeddings(
 
 def why_not(method: Method, dataset_id: str) -> str:
     """Why a method has nothing for a dataset, known without fetching or computing anything; "" if it has."""
-    if method.uses_positions and positions_key(dataset_id):
+    # Where the encoder is only a stand-in, nothing has run it on positions.
+    if method.uses_positions and not isinstance(method.encoder, StandIn) and positions_key(dataset_id):
         return ""
     if method.files:
         return "" if dataset_id in method.files else f"{method.label} has no file for dataset {dataset_id}"
