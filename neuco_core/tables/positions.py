@@ -16,8 +16,8 @@ from neuco_core.errors import DataError, NeucoError, UsageError
 from neuco_core.fetch.cache import hash_file
 from neuco_core.plugins.catalog import load_dataset
 from neuco_core.plugins.code_key import POSITIONS, folder_of
-from neuco_core.tables.csv import is_empty
-from neuco_core.tables.labels import EARTH_COLUMNS, YEAR, Labels, number_in, read_columns
+from neuco_core.tables.csv import clean_ids, is_empty, number_in
+from neuco_core.tables.labels import EARTH_COLUMNS, YEAR, Labels, read_columns
 from neuco_core.text import Brief, shorten
 
 if TYPE_CHECKING:
@@ -160,7 +160,7 @@ def dataset_positions(dataset: Dataset, ids: Collection[str] = ()) -> tuple[tupl
         hint = "Choose splits at random or by group"
         raise DataError(f"dataset {dataset.id!r} has no positions: {reason}", hint=hint)
     table, _ = read_columns(path, ["id"], further=(*EARTH_COLUMNS, *SCENE_COLUMNS, YEAR))
-    rows = {name: row for row, name in enumerate(table["id"])}
+    rows = {name: row for row, name in enumerate(clean_ids(table["id"], path))}
     missing = [name for name in ids if name not in rows]
     if missing:
         raise DataError(f"no position of sample {missing[0]!r}", where=path, got=f"{len(missing)} samples without one")
