@@ -150,16 +150,6 @@ def test_what_ridge_learns_depends_on_no_test_row(kind: str, dim: int, size: flo
     np.testing.assert_allclose(now[10:], plain[10:], rtol=1e-9)
 
 
-def test_ridge_learns_from_no_sample_that_is_in_neither_part() -> None:
-    """Splits by place leave samples out, and these must not shape the fit, however many there are."""
-    embeddings, signal = problem(200, 8)
-    y, rows = signal.astype(np.float32), np.arange(200)
-    kept = embeddings.values[:150], y[:150]
-    alone = _ridge_predictions(*kept, rows[20:150], rows[:20], "regression")
-    beside = _ridge_predictions(embeddings.values, y, rows[20:150], rows[:20], "regression")
-    np.testing.assert_allclose(beside, alone, rtol=1e-9)
-
-
 def test_ridge_keeps_a_feature_that_varies_far_more_in_the_test_part() -> None:
     embeddings, signal = problem(200, 8)
     values = embeddings.values.copy()
