@@ -286,11 +286,11 @@ def test_labels_of_the_image_alone_have_no_gap(land: np.ndarray) -> None:
 
 # --- a stranger's splitter
 
-HALVES = """
+SIDES = """
 from neuco_core import Splitter, hookimpl
 
 
-def halves(n, protocol, groups, positions):
+def sides(n, protocol, groups, positions):
     import numpy as np
 
     x = positions.values[:, 0]
@@ -301,17 +301,17 @@ def halves(n, protocol, groups, positions):
 
 @hookimpl
 def neuco_splitters():
-    yield Splitter(id="halves", function=halves, needs_positions=True, params={"width": 0})
+    yield Splitter(id="sides", function=sides, needs_positions=True, params={"width": 0})
 """
 
 
 def test_a_strangers_splitter_gets_positions_and_parameters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert len(HALVES.strip().splitlines()) <= 40
-    install(tmp_path, "neuco_halves", HALVES, "splitters")
+    assert len(SIDES.strip().splitlines()) <= 40
+    install(tmp_path, "neuco_sides", SIDES, "splitters")
     monkeypatch.syspath_prepend(str(tmp_path))
     catalog.catalog.cache_clear()
     task = load_task("olinda_elevation_mean")
-    got = score(make_embeddings(load_dataset("olinda").ids(), np.eye(1849, 5)), task, "ridge+splitter=halves,width=3")
+    got = score(make_embeddings(load_dataset("olinda").ids(), np.eye(1849, 5)), task, "ridge+splitter=sides,width=3")
     assert (got.samples["train"], got.samples["test"], got.samples["lost"]) == (774, 774, 301)
     catalog.catalog.cache_clear()
 
