@@ -49,8 +49,10 @@ def cli() -> None:
 def changed(repo: Path, since: str) -> None:
     """List the plugins that a pull request touches, as JSON."""
     from ci.changed import changed as find  # one command, one import
+    from ci.git import uncommitted  # one command, one import
 
     click.echo(json.dumps(asdict(find(repo, since)), ensure_ascii=True, indent=2))
+    say(uncommitted(repo), err=True)
 
 
 @cli.command("score-pr")
@@ -68,6 +70,7 @@ def score_pr(head: Path, since: str, out: Path, seconds: float, memory: int, dea
     and it is red if anything did.
     """
     from ci.comment import summary  # one command, one import
+    from ci.git import uncommitted  # one command, one import
     from ci.judge import Judge  # one command, one import
     from ci.sandbox import Limits  # not for `comment` and `post`: they have a right, and run nothing
 
@@ -92,6 +95,7 @@ def score_pr(head: Path, since: str, out: Path, seconds: float, memory: int, dea
     report = msgspec.structs.replace(report, general=(*report.general, *warnings))
     write_atomic(out.absolute(), report.to_bytes())
     say(summary(report))
+    say(uncommitted(head), err=True)
     sys.exit(EXIT_CODES[report.verdict])
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from neuco_core.errors import DataError, NeucoError
+from neuco_core.text import join_names
 
 COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 BRANCH = "registry-update"  # where main takes no push
@@ -50,6 +51,13 @@ def commit_of(repo: Path, name: str) -> str:
             continue
     hint = "Run `git fetch origin main`, or name another branch with --since"
     raise DataError("no such branch", where=repo, expected="a branch, or a commit's whole number", got=name, hint=hint)
+
+
+def uncommitted(repo: Path) -> str:
+    """What of a contribution is not committed, in words: only commits are judged. Empty if nothing is."""
+    lines = git(repo, "status", "--porcelain", "--", "neuco_tasks", "neuco_methods", "registry/geobench").splitlines()
+    names = join_names([line[3:] for line in lines], 3)
+    return f"not committed, so not judged: {names}. Commit it, and run this again" if lines else ""
 
 
 def blobs(repo: Path, names: Sequence[str]) -> Iterator[tuple[str, bytes]]:

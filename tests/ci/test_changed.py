@@ -7,9 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from ci.__main__ import cli
 from ci.changed import Changes, changed, sort_out
-from ci.git import blobs, check_out
+from ci.git import blobs, check_out, uncommitted
 from neuco_core.contract.checks.review import LARGEST_FILE, deceptive, odd_path
 from neuco_core.files import LARGEST_DATA
 from tests.ci.helpers import git
@@ -233,6 +235,18 @@ def test_a_rename_is_a_removal_and_an_addition_and_a_move_touches_both(repo: Pat
     assert how(after(repo)) == {
         "neuco_tasks/new": "added", "neuco_tasks/old": "removed", "neuco_tasks/renamed": "added",
     }  # fmt: skip
+
+
+def test_what_is_not_committed_is_said_not_to_be_judged(repo: Path) -> None:
+    after(repo, "neuco_tasks/new/__init__.py", "README.md")
+    write(repo / "README.md", "of no contribution")
+    assert uncommitted(repo) == ""
+    write(repo / "neuco_tasks/new/__init__.py", "changed")
+    write(repo / "neuco_tasks/ghost/__init__.py")
+    done = CliRunner().invoke(cli, ["changed", "--repo", str(repo), "--since", "main"])
+    assert "ghost" not in done.stdout
+    both = "neuco_tasks/new/__init__.py, neuco_tasks/ghost/"
+    assert done.stderr == f"not committed, so not judged: {both}. Commit it, and run this again\n"
 
 
 def test_a_file_name_that_is_no_text_is_refused_and_shown(repo: Path) -> None:
