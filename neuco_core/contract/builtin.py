@@ -13,6 +13,7 @@ from neuco_core.specs import Check
 # The limits that the contract names.
 SAMPLES = 100  # ten test samples a split; below that a score says little
 RARE = SAMPLES // 10
+GROUPS = 11  # of fewer, one is tested at a time: at most ten splits differ
 CORRELATED = 0.98
 DIMENSIONS = 1024  # NeuCo-Bench's size of an embedding
 LABELS_R2 = 0.999

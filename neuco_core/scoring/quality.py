@@ -75,6 +75,8 @@ ODD = {"no_variance": "labels are all the same", "one_class": "labels are of one
 def odd_splits(splits: Mapping[str, int], count: int) -> Iterator[str]:
     """What is out of the ordinary about the splits, in words: which test parts have no score, or an odd one."""
     undefined = splits.get("undefined", 0)
+    if repeated := splits.get("repeated", 0):
+        yield f"{repeated} of {count} test parts are those of other splits: spread and intervals are too small"
     for name, reason in ODD.items():
         if flat := splits.get(name, 0):
             told = "have no score" if undefined >= flat else "are scored even so"

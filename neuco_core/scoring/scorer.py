@@ -159,8 +159,10 @@ def score(
     # The splits themselves use all cores; more threads below them would only wait for each other.
     with threadpool_limits(1):
         runner = _Runner(samples, protocol, probe, chosen, further, keep_models)
-        outcomes, words = runner.run(list(runner.jobs(train_share)), stream, threads, progress)
-    scored = _assemble(samples, chosen, protocol, outcomes, words)
+        jobs = list(runner.jobs(train_share))
+        outcomes, words = runner.run(jobs, stream, threads, progress)
+    repeated = len(jobs) - len({np.sort(job.test).tobytes() for job in jobs})
+    scored = _assemble(samples, chosen, protocol, outcomes, words, repeated)
     if not splitter_of(samples.labels, protocol).needs_positions:
         return scored
     lost = round(fmean(len(samples.y) - outcome.train - outcome.test for outcome in outcomes))
@@ -362,7 +364,7 @@ def _model(split: Split, fit: Fit, truth: Truth, epoch: int) -> dict[str, np.nda
 
 
 def _assemble(
-    samples: Samples, metric: Metric, protocol: Protocol, outcomes: Sequence[SplitOutcome], words: int
+    samples: Samples, metric: Metric, protocol: Protocol, outcomes: Sequence[SplitOutcome], words: int, repeated: int
 ) -> Score:
     first = outcomes[0]
     per_split = tuple(outcome.score for outcome in outcomes)
@@ -392,7 +394,11 @@ def _assemble(
             "test": round(fmean(outcome.test for outcome in outcomes)),
         },
         words=words,
-        splits={flat: sum(outcome.flat for outcome in outcomes), "undefined": sum(map(math.isnan, per_split))},
+        splits={
+            flat: sum(outcome.flat for outcome in outcomes),
+            "undefined": sum(map(math.isnan, per_split)),
+            **({"repeated": repeated} if repeated else {}),
+        },
         epochs=tuple(outcome.epoch for outcome in outcomes),
         settings={name: tuple(float(o.settings.get(name, math.nan)) for o in outcomes) for name in settings},
         classes=samples.classes,

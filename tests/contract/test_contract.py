@@ -6,13 +6,17 @@ import os
 import re
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from neuco_core.contract.builtin import CAVEATS
 from neuco_core.contract.checks import check_citation, check_license
 from neuco_core.contract.checks.plugin import asserts
-from neuco_core.contract.contract import Broken, all_checks
+from neuco_core.contract.checks.task import samples
+from neuco_core.contract.contract import Broken, Warn, all_checks
+from neuco_core.tables.labels import Labels
 from tests.contract.helpers import (
     METHOD_FILE,
     NOT_HERE,
@@ -247,3 +251,16 @@ def test_what_tools_know_is_taken_and_nothing_else(
     for text in bad:
         with pytest.raises(Broken, match=message):
             check(text)
+
+
+def test_few_groups_are_warned_of() -> None:
+    """With two groups each split tests one of them: two splits differ, however many are made."""
+    names = tuple(f"s{number}" for number in range(120))
+
+    def checked(groups: int) -> str:
+        given = Labels("few", "regression", names, np.zeros(120), "", groups=np.arange(120) % groups)
+        return samples(SimpleNamespace(labels=given, spec=SimpleNamespace(kind="regression")))  # type: ignore[arg-type]
+
+    with pytest.raises(Warn, match="only 2 groups: few splits differ.*at least 11"):
+        checked(2)
+    assert checked(11) == "120 samples"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -227,3 +228,14 @@ def test_odd_parts_in_words() -> None:
         "2 of 8 splits have no score: the metric is not defined there",
     ]
     assert split_count(score(EMBEDDINGS, label(Y), "ridge+k=3").per_split) == "3"
+
+
+def test_splits_that_repeat_are_said_to() -> None:
+    embeddings, signal = problem(120, 4)
+    labels = replace(label(signal[:, 0]), groups=np.repeat(["a", "b"], 60))
+    few = score(embeddings, labels, "ridge+splitter=group,k=10")
+    assert few.splits["repeated"] == 8
+    said = "8 of 10 test parts are those of other splits: spread and intervals are too small"
+    assert list(odd_splits(few.splits, 10)) == [said]
+    many = replace(labels, groups=np.repeat(np.arange(30).astype(str), 4))
+    assert "repeated" not in score(embeddings, many, "ridge+splitter=group,k=10").splits

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from neuco_core.contract.builtin import CORRELATED, RARE, SAMPLES
+from neuco_core.contract.builtin import CORRELATED, GROUPS, RARE, SAMPLES
 from neuco_core.contract.checks import check_citation, check_license, require_description
 from neuco_core.contract.contract import Broken, Inapplicable, NoEvidence, Warn
 from neuco_core.contract.metric_scale import NO_HEADROOM, shuffled, standard_error
@@ -85,6 +85,13 @@ def samples(subject: TaskSubject) -> str:
         parts = {part: int((subject.labels.split == part).sum()) for part in PARTS}
         if min(parts.values()) < RARE:
             raise Broken("a part of the split has too few samples", expected=f"at least {RARE}", got=parts)
+    if subject.labels.groups is not None:
+        groups = len({str(name).partition("|")[0] for name in subject.labels.groups})
+        if groups < GROUPS:
+            raise Warn(
+                f"only {groups} groups: few splits differ, so spread and intervals say little",
+                expected=f"at least {GROUPS}",
+            )
     return f"{count} samples"
 
 
