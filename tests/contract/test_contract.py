@@ -261,6 +261,6 @@ def test_few_groups_are_warned_of() -> None:
         given = Labels("few", "regression", names, np.zeros(120), "", groups=np.arange(120) % groups)
         return samples(SimpleNamespace(labels=given, spec=SimpleNamespace(kind="regression")))  # type: ignore[arg-type]
 
-    with pytest.raises(Warn, match="only 2 groups: few splits differ.*at least 11"):
+    with pytest.raises(Warn, match=r"only 2 groups: few splits differ.*at least 11"):
         checked(2)
     assert checked(11) == "120 samples"
