@@ -8,7 +8,7 @@ checks, engines, kinds of boards and what their pages show.
 
 Entry-point groups: ``neuco.datasets``, ``neuco.tasks``, ``neuco.methods``, ``neuco.metrics``, ``neuco.probes``,
 ``neuco.splitters``, ``neuco.engines``, ``neuco.boards``, ``neuco.commands``, ``neuco.checks``, ``neuco.panels``,
-``neuco.published``, ``neuco.cells``.
+``neuco.published``, ``neuco.cells``, ``neuco.coders``.
 """
 
 from __future__ import annotations
@@ -191,4 +191,20 @@ def neuco_cells() -> Iterable[specs.CellSource]:  # type: ignore[empty-body]
             return ExtraCells(dict.fromkeys(empty, guess), "A guess.")
 
         yield CellSource(id="soil", fill=half)
+    """
+
+
+def neuco_coders() -> Iterable[specs.Coder]:  # type: ignore[empty-body]
+    """Yield ways to store embeddings in fewer bytes, each with a way back.
+
+    @hookimpl
+    def neuco_coders():
+        class Tenths:
+            def encode(self, values):
+                return (10 * values).round().clip(-128, 127).astype("int8")
+
+            def decode(self, codes):
+                return codes / 10
+
+        yield Coder(id="soil_tenths", factory=lambda setting: Tenths())
     """

@@ -371,12 +371,26 @@ class Probe(Spec):
     """``factory(protocol) -> probe``; what a probe must offer is in ``neuco_core.scoring.probes``.
 
     A probe that predicts no labels, such as a retrieval, names the ``metric`` that takes the place of the task's.
+    ``made_of(protocol)`` is the key of what else decides its numbers, such as another plugin's code.
     """
 
     factory: Target
     kinds: Kinds = ONE_LABEL
     metric: OptionalId = ""
     requires: Names = ()
+    made_of: Target | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Coder(Spec):
+    """``factory(setting) -> coder``: embeddings in fewer bytes, and back; ``setting`` is the text behind ``ID=``.
+
+    A coder has ``encode(values) -> codes``, from float32 (n, dim) to an array whose bytes are what is stored, and
+    ``decode(codes)``. It may have ``fit(values)``, which is called first, with training samples alone; ``shared``, the
+    arrays that the decoder needs besides; and ``width(dim)``, if fewer dimensions come back.
+    """
+
+    factory: Target
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -410,9 +424,11 @@ class BoardKind(Spec):
     """``rank(cells, **options) -> Ranked``: how the cells of a suite become a ranking (see ``neuco_core.boards``).
 
     ``options`` are the kind's options with their defaults; a suite, or whoever shows its board, may set others.
+    ``cells(records, suite, stale)`` makes the cells where those of the suite's own protocol are not enough.
     """
 
     rank: Target
+    cells: Target | None = None
     options: Params = field(default_factory=dict)
 
 

@@ -33,7 +33,8 @@ def build_board(
 ) -> Board:
     """The board of a suite from the records of all methods; ``options`` go before those of the suite."""
     about = BoardSuite(suite.id, suite.title, suite.version, suite.protocol, dict(suite.tasks))
-    cells = from_records(records, suite, stale)
+    make_cells = load_board(suite.kind).cells
+    cells = (resolve(make_cells) if make_cells else from_records)(records, suite, stale)
     size = len(cells.methods) * len(cells.tasks)
     if size > LARGEST:
         hint = "Make a suite of fewer tasks, or rank fewer methods"

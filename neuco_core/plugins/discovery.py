@@ -32,6 +32,7 @@ NOUNS: dict[str, type[Spec]] = {
     "panel": specs.Panel,
     "published": specs.PublishedSource,
     "cells": specs.CellSource,
+    "coder": specs.Coder,
 }
 PLURAL = {noun: noun if noun in ("published", "cells") else f"{noun}s" for noun in NOUNS}
 HOOKS = {f"neuco_{plural}": noun for noun, plural in PLURAL.items()}

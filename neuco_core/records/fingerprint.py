@@ -33,7 +33,7 @@ from neuco_core.plugins.code_key import code_key, home_of
 from neuco_core.plugins.discovery import BUILTIN
 from neuco_core.protocol import Protocol
 from neuco_core.records.model import BY_PLACE, Key, Record, Scalar
-from neuco_core.specs import Dataset, Method, Metric, Probe, Remote, Splitter, Task, resolve
+from neuco_core.specs import Coder, Dataset, Method, Metric, Probe, Remote, Splitter, Task, resolve
 from neuco_core.tables.positions import positions_key
 from neuco_core.versions import behind
 
@@ -77,7 +77,7 @@ class CellInputs:
             elif item.name not in ("name", "description"):
                 self.shared[f"protocol.{item.name}"] = value
         self.shared |= {
-            "probe_code": component(Probe, protocol.probe, "factory"),
+            "probe_code": component(Probe, protocol.probe, "factory") + made_of(protocol),
             "scorer": version_of("neuco_core.scoring.scorer", "score"),
             "strict_code": version_of("neuco_core.scoring.metrics", "strict_r2"),
         }
@@ -234,7 +234,16 @@ def version_of(module: str, name: str) -> str:
     return f"v{versions[name]}" + "".join(f"+{part}{number}" for part, number in versions.items() if part != name)
 
 
-def component(noun: type[Metric | Probe | Splitter], spec_id: str, attribute: str) -> str:
+def made_of(protocol: Protocol) -> str:
+    """The key of what decides the numbers of a protocol's probe besides its own code, after a mark; "" if nothing."""
+    try:
+        spec = catalog().load(Probe, protocol.probe)
+        return f"+{resolve(spec.made_of)(protocol)}" if spec.made_of else ""
+    except NeucoError:
+        return ""  # the cell will fail with the reason
+
+
+def component(noun: type[Coder | Metric | Probe | Splitter], spec_id: str, attribute: str) -> str:
     """What decides the numbers of a metric, probe or splitter: its version if it comes with neuco, else its code."""
     try:
         spec = catalog().load(noun, spec_id)

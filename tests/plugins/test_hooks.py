@@ -17,6 +17,7 @@ from neuco_core import hookspecs, load_dataset, load_method, load_protocol, load
 from neuco_core.errors import UnpinnedError
 from neuco_core.plugins import catalog
 from neuco_core.plugins.discovery import PLURAL
+from neuco_core.specs import resolve
 from neuco_core.tables.embeddings import make_embeddings
 from neuco_core.tables.labels import Labels
 from neuco_core.testing import TinyCubes, check_encoder
@@ -136,6 +137,12 @@ def use_cells() -> None:
     assert {key: cell.values for key, cell in extra.cells.items()} == {("a", "sand"): {"score": 0.5}}
 
 
+def use_coders() -> None:
+    coder = resolve(catalog.catalog().load(neuco_core.Coder, "soil_tenths").factory)("")
+    codes = coder.encode(np.float32([[0.12, -3.0]]))
+    assert (codes.nbytes, coder.decode(codes).tolist()) == (2, [[0.1, -3.0]])
+
+
 USES: dict[str, Callable[[], None]] = {
     f"neuco_{name.removeprefix('use_')}": item for name, item in list(vars().items()) if name.startswith("use_")
 }
@@ -158,4 +165,4 @@ def test_there_is_a_hook_for_every_noun() -> None:
 
 
 def test_the_manual_is_short() -> None:
-    assert len(Path(hookspecs.__file__).read_text().splitlines()) < 220, "thirteen hooks, each with an example"
+    assert len(Path(hookspecs.__file__).read_text().splitlines()) < 220, "fourteen hooks, each with an example"

@@ -1,0 +1,45 @@
+"""Coders of embeddings, and the probe that scores what comes back from them.
+
+They are apart from what draws and ranks curves: records name the code of this package, and outlive a changed figure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from neuco_core.hookspecs import hookimpl
+from neuco_core.specs import KINDS, Coder, Probe
+
+HERE = "neuco_extensions.coded"
+
+
+@hookimpl
+def neuco_probes() -> Iterator[Probe]:
+    """Named by a protocol, as in ``ridge+coder=int8,of=ridge,probe=coded``."""
+    title = "another probe, on what comes back from a coder"
+    yield Probe(id="coded", title=title, factory=f"{HERE}.probe:CodedProbe", kinds=KINDS, made_of=f"{HERE}.probe:key")
+
+
+@hookimpl
+def neuco_coders() -> Iterator[Coder]:
+    """Ours are named without the ``coded-`` in front."""
+    for name, part, title in (
+        ("float32", "plain:Float32", "as they are"),
+        ("float16", "plain:Float16", "half precision"),
+        ("float8", "plain:Float8", "e4m3: one scale for all, 3 bits of mantissa"),
+        ("int8", "plain:Int8", "256 even steps per dimension"),
+        ("int4", "plain:Int4", "16 even steps per dimension"),
+        ("int8_vector", "plain:Int8Vector", "even steps, a scale stored with each vector"),
+        ("int4_vector", "plain:Int4Vector", "the same in 4 bits"),
+        ("int8_square", "plain:Int8Square", "signed square, as AlphaEarth's: sign(q)(q/127.5)²"),
+        ("int4_square", "plain:Int4Square", "the same in 4 bits"),
+        ("binary", "plain:Binary", "above the dimension's median or not"),
+        ("step", "plain:Step", "even steps of STEP standard deviations; one byte, made for entropy coding"),
+        ("prefix", "learned:Prefix", "the first DIM dimensions"),
+        ("pca", "learned:Pca", "the first DIM principal components"),
+        ("random", "learned:RandomProjection", "projected onto DIM random directions"),
+        ("pq", "learned:ProductQuantiser", "product quantisation in BYTES bytes"),
+        ("opq", "learned:RotatedQuantiser", "product quantisation in BYTES bytes after a learned rotation"),
+        ("entropy", "entropy:Entropy", "a range coder behind another coder"),
+    ):
+        yield Coder(id=f"coded-{name}", title=title, factory=f"{HERE}.{part}")
