@@ -75,15 +75,15 @@ def run_plan(
 ) -> Generator[Record, None, None]:
     """Run what the plan says is to be run, and yield each record after it was written.
 
-    Cells that are skipped or not applicable get a record that says so. A file that no plugin registers is recorded
-    only with ``save``. Ending the iteration early ends the workers; what was saved stays, and the next plan goes on
-    from there.
+    Its cells may be of several protocols. Those that are skipped or not applicable get a record that says so. A
+    file that no plugin registers is recorded only with ``save``. Ending the iteration early ends the workers; what
+    was saved stays, and the next plan goes on from there.
     """
     if load_protocol(plan.protocol.name) != plan.protocol:
         hint = "Use Protocol.with_"
         raise UsageError("the protocol's fields do not match its name", got=plan.protocol.name, hint=hint)
     registry = layers(registry)[0]
-    cells = {(cell.method.label, cell.task.label): cell for cell in plan.work}
+    cells = {(cell.method.label, cell.task.label, str(cell.inputs["protocol"])): cell for cell in plan.work}
     recorded = [cell for cell in plan.cells if save or cell.file is None]
     warned: set[tuple[str, str]] = set()
     with exclusive(registry) if recorded else nullcontext():
@@ -95,9 +95,9 @@ def run_plan(
         for step, result in engine.run(groups_of(plan.work, threads, shared, plan.fresh, batch_size), limits):
             if not isinstance(step, ScoreCell):
                 continue
-            cell = cells[step.embed.method, step.task]
+            cell = cells[step.embed.method, step.task, step.protocol]
             if isinstance(result, Scored):
-                if CellInputs(plan.protocol).of(cell.method, cell.task) != cell.inputs:
+                if CellInputs(load_protocol(step.protocol)).of(cell.method, cell.task) != cell.inputs:
                     result = Failed("data", CHANGED, result.provenance)
                 elif cell.known and result.embeddings not in cell.known:
                     method_and_dataset = step.embed.method, step.embed.dataset

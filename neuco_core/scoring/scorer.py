@@ -39,7 +39,6 @@ FURTHER = {
     "classification": ("f1", "accuracy", "precision", "recall", "roc_auc"),
     "multilabel": ("average_precision", "f1_macro", "f1_micro"),
 }
-FEWEST = 10  # labels to learn from, where only a share of them is used
 
 
 @dataclass(frozen=True)
@@ -115,7 +114,6 @@ def score(
     progress: Callable[[int, int], None] | None = None,
     keep_models: bool = False,
     allow_constant: bool = False,
-    train_share: float = 1.0,
 ) -> Score:
     """How well the labels can be read from the embeddings under a protocol; ``evaluate`` takes more kinds of input.
 
@@ -130,7 +128,6 @@ def score(
         progress: called with the number of splits that are done, and of all.
         keep_models: whether the score keeps the trained probes.
         allow_constant: whether labels that are all the same are scored instead of refused.
-        train_share: how much of each training part is learned from; test parts stay as they are.
 
     Returns:
         The score of each split, their summary, and further metrics.
@@ -159,7 +156,7 @@ def score(
     # The splits themselves use all cores; more threads below them would only wait for each other.
     with threadpool_limits(1):
         runner = _Runner(samples, protocol, probe, chosen, further, keep_models)
-        jobs = list(runner.jobs(train_share))
+        jobs = list(runner.jobs())
         outcomes, words = runner.run(jobs, stream, threads, progress)
     repeated = len(jobs) - len({np.sort(job.test).tobytes() for job in jobs})
     scored = _assemble(samples, chosen, protocol, outcomes, words, repeated)
@@ -220,17 +217,11 @@ class _Runner:
         moments = (samples.center, samples.spread) if protocol.scale_on == "all" else (0.0, 1.0)
         self.x = self._standardized(*moments)
 
-    def jobs(self, share: float) -> Iterator[_Job]:
-        """The splits; of each training part a ``share`` is learned from."""
+    def jobs(self) -> Iterator[_Job]:
         samples = self.samples
         for train, test in splits_of(samples.labels, self.protocol):
             if not len(train) or not len(test):
                 raise ScoreError("a split with an empty part", where=samples.task, got=f"{len(train)} + {len(test)}")
-            if share < 1:  # they come in random order, and a smaller share lies in a larger one
-                count, train = len(train), train[: math.ceil(share * len(train))]
-                if len(train) < FEWEST:
-                    got = f"{len(train)} of {count}"
-                    raise ScoreError("too few labels to learn from", where=samples.task, expected=FEWEST, got=got)
             # What a linear model gives per sample: two classes need only one number.
             outputs = len(samples.classes) if len(samples.classes) > 2 else samples.y.shape[1]
             shape = (samples.x.shape[1], outputs, len(train), len(test))

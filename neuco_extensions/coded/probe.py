@@ -184,7 +184,13 @@ class CodedProbe:
         if self.share < 1 and len(train) < FEWEST:
             got = f"{len(train)} of {len(split.train)}"
             raise ScoreError("too few labels to learn from", expected=FEWEST, got=got)
-        fit: Fit = probe.fit(replace(split, x=x, train=train))
+        if len(train) + len(split.test) < len(x):  # a probe may take all but the test part for the training part
+            rows, probe = np.concatenate([train, split.test]), self._make(self._inner)
+            parts = np.split(np.arange(len(rows)), [len(train)])
+            split = replace(split, x=x[rows], y=split.y[rows], train=parts[0], test=parts[1])
+        else:
+            split = replace(split, x=x)
+        fit: Fit = probe.fit(split)
         return replace(fit, settings={**fit.settings, **coded.cost})
 
     def _scaled(self, x: np.ndarray, seen: np.ndarray) -> np.ndarray:

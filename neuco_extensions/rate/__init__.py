@@ -1,31 +1,45 @@
-"""What is left of a method with fewer dimensions, fewer bits or fewer labels."""
+"""Rate curves: how good embeddings are, against the bytes that they take.
+
+Every point of a curve is a score under a protocol with a coder (``neuco_extensions.coded``), recorded like any other.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from neuco_core.hookspecs import hookimpl
-from neuco_core.specs import Command, Panel, resolve
+from neuco_core.specs import BoardKind, Command, Panel, resolve
 
 TYPE_CHECKING = False  # checkers read it from here; at run time it is imported when it is first used
 if TYPE_CHECKING:
-    from neuco_extensions.rate.variants import ablate as ablate
+    from neuco_extensions.rate.curves import curve as curve
 
 HERE = "neuco_extensions.rate"
 
 
 def __getattr__(name: str) -> object:
-    if name != "ablate":
+    if name != "curve":
         raise AttributeError(f"module {HERE!r} has no attribute {name!r}")
-    return resolve(f"{HERE}.variants:ablate")
+    return resolve(f"{HERE}.curves:curve")
 
 
 @hookimpl
 def neuco_commands() -> Iterator[Command]:
-    title = "Score with fewer dimensions, bits or labels"
-    yield Command(id="rate", title=title, command=f"{HERE}.command:rate")
+    yield Command(id="rate", title="Score and rank embeddings by the bytes they take", command=f"{HERE}.command:rate")
+
+
+@hookimpl
+def neuco_boards() -> Iterator[BoardKind]:
+    yield BoardKind(
+        id="rate",
+        title="Bytes: the best Q that fits into so many bytes per sample",
+        rank=f"{HERE}.board:rank_rates",
+        cells=f"{HERE}.curves:rate_cells",
+        # Metres from one sample to the next, 0 if not known; the method that others are compared with.
+        options={"coverage": "complete", "footprint": 0.0, "against": "", "replicates": 1000},
+    )
 
 
 @hookimpl
 def neuco_panels() -> Iterator[Panel]:
-    yield Panel(id="rate", title="Mean Q against bits", data=f"{HERE}.curves:curves", template=f"{HERE}:curves.html")
+    yield Panel(id="rate", title="Bytes", data=f"{HERE}.figure:curves_of_board", template=f"{HERE}:curves.html")

@@ -11,6 +11,8 @@ from neuco_core import load_protocol, score
 from neuco_core.errors import ScoreError, UsageError
 from neuco_core.plugins import catalog
 from neuco_core.records.fingerprint import CellInputs
+from neuco_core.scoring.probes import Split
+from neuco_core.scoring.probes.ridge import RidgeProbe
 from neuco_core.scoring.splits import join
 from neuco_core.scoring.splits import shuffle as splits_of
 from neuco_core.tables.embeddings import Embeddings, make_embeddings
@@ -87,6 +89,14 @@ def test_fewer_dimensions_and_fewer_labels(data: tuple[Embeddings, Labels]) -> N
     ridge = load_protocol("ridge").with_(k=3)
     few, all_labels = (score(*data, coded_protocol(ridge, "float32", share=share)) for share in (0.1, 1.0))
     assert few.mean < all_labels.mean
+    samples = join(embeddings, labels, ridge)
+    for split, (train, test) in enumerate(splits_of(300, ridge, None)):
+        rows, count = np.concatenate([train[:27], test]), 27
+        parts = np.arange(count), np.arange(count, len(rows))
+        alone = Split(samples.x[rows], samples.y[rows].astype(np.float32), *parts, "regression", 0, split)
+        predicted = RidgeProbe(load_protocol("ridge")).fit(alone).predictions[0]
+        residual = ((samples.y[test] - predicted) ** 2).sum() / ((samples.y[test] - samples.y[test].mean()) ** 2).sum()
+        assert few.per_split[split] == pytest.approx(1 - residual, abs=1e-4)
     with pytest.raises(ScoreError, match="too few labels to learn from; expected 10, got 3 of 270"):
         score(*data, coded_protocol(ridge, "float32", share=0.01))
 

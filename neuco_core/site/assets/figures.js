@@ -5,7 +5,7 @@
   const HUES = 6, DASHES = 3, FIRST = 3;
   const { node } = neuco, rows = new Map(neuco.data.rows.map((row) => [row.id, row]));
   const ranked = neuco.data.rows.filter((row) => row.values.rank !== null);
-  const drawings = [...document.querySelectorAll("#forest, #parallel, #scatter")].map((box) => ({
+  const drawings = [...document.querySelectorAll("#forest, #parallel, #scatter, #curves")].map((box) => ({
     box, svg: box.firstElementChild, says: box.parentNode.querySelector(".says"),
     methods: [...box.querySelectorAll("[data-method]")].map((shape) => ({ shape, row: rows.get(shape.dataset.method), look: shape.getAttribute("class").replace(/ c\d d\d/, "") })),
   }));
