@@ -11,9 +11,9 @@ from neuco_extensions.coded.plain import Array, BaseCoder, setting_of
 
 CENTRES = 256  # of a part: its number is a byte
 ROUNDS = 25  # of Lloyd's algorithm, as in faiss
-STEADY = 0.002  # it ends once so few of the rows move: the error is then within one in a thousand of the last
+STEADY = 0.002  # it ends once so few of the rows move: on 2,880 AlphaEarth rows the error is 0.06 % above the last one
 BLOCK = 512  # rows
-TURNS = 12  # of the rotation; more change the error by less than one in a thousand (benchmarks/rate.py)
+TURNS = 12  # of the rotation: on the same rows in 8 bytes, 24 turns lower the error by another 0.6 %
 
 
 class Reduction(BaseCoder):

@@ -195,8 +195,9 @@ def _sections(curves: Curves, order: Sequence[int], footprint: float) -> Iterabl
     for most in BUDGETS:
         fitting = [at for m in order if (at := curves.within(m, most)) is not None]
         if fitting:
-            winners.append((most, *line(max(fitting, key=lambda at: mean_q[at]))))
-    yield Section("The best at a budget", (budget, *columns), tuple(winners))
+            method, coder, *numbers = line(max(fitting, key=lambda at: mean_q[at]))
+            winners.append((method, coder, most, *numbers))
+    yield Section("The best at a budget", (METHOD, CODER, budget, *columns[2:]), tuple(winners))
     sizes = [point.size.sample for point in curves.points]
     yield Section("Nothing smaller is as good", columns, tuple(line(at) for at in front(sizes, mean_q)))
     whole = [curves.whole(m) for m in range(len(curves.methods))]

@@ -42,11 +42,11 @@ def test_methods_rank_by_area_with_intervals_and_groups(board: Board) -> None:
     assert low < float(first.values["area"] or 0) < high
     assert first.intervals["rank"].low == 1
     assert board.groups is not None
-    assert sum(float(row.values["best"] or 0) for row in board.rows) == pytest.approx(1, abs=1e-3)
+    assert sum(float(row.values["best"] or 0) for row in board.ranked) == pytest.approx(1, abs=1e-3)
 
 
 def test_the_best_at_each_budget_and_the_front(board: Board) -> None:
-    winners = {row[0]: row[1:3] for row in section(board, "The best at a budget")}
+    winners = {row[2]: row[:2] for row in section(board, "The best at a budget")}
     assert winners == {
         **dict.fromkeys((16, 32), ("steady", "binary")),
         **dict.fromkeys((64, 128), ("wide", "int8")),
