@@ -17,7 +17,11 @@ HERE = "neuco_extensions.coded"
 def neuco_probes() -> Iterator[Probe]:
     """Named by a protocol, as in ``ridge+coder=int8,of=ridge,probe=coded``."""
     title = "another probe, on what comes back from a coder"
-    yield Probe(id="coded", title=title, factory=f"{HERE}.probe:CodedProbe", kinds=KINDS, made_of=f"{HERE}.probe:key")
+    made, key = f"{HERE}.probe:CodedProbe", f"{HERE}.probe:key"
+    # The others are for probes that predict no labels, such as a retrieval, and so have a metric of their own.
+    for metric, kinds in (("", KINDS), ("map", KINDS[1:]), ("v_measure", KINDS[1:2])):
+        name = f"coded_{metric}" if metric else "coded"
+        yield Probe(id=name, title=title, factory=made, kinds=kinds, metric=metric, made_of=key)
 
 
 @hookimpl

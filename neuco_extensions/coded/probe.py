@@ -8,6 +8,7 @@ reach what is learned. ``fit=all`` gives it all samples instead, to see what tha
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any
@@ -35,7 +36,8 @@ def coded_protocol(base: Protocol, coder: str, *, share: float = 1.0, fit: str =
     more: dict[str, Any] = {"standardize": False, "scale": True} if base.standardize else {}
     more |= {"share": share} if share < 1 else {}
     more |= {"fit": fit} if fit != "train" else {}
-    return base.with_(probe="coded", of=base.probe, coder=coder, **more)
+    measure = catalog().load(Probe, base.probe).metric  # of a retrieval, which predicts no labels
+    return base.with_(probe=f"coded_{measure}" if measure else "coded", of=base.probe, coder=coder, **more)
 
 
 def coder_spec(stage: str) -> Coder:
@@ -160,15 +162,15 @@ class CodedProbe:
         words = getattr(self._probe, "words", None)
         return words(self.chain.width(dim), outputs, math.ceil(self.share * train), test) if words else 0
 
-    def prepare(self, x: np.ndarray) -> None:
+    def prepare(self, splits: Sequence[Split], threads: int) -> None:
         """What does not depend on a split is coded once."""
         if self._once:
-            rows = np.arange(len(x))
-            self._coded = code(self.coder, x, rows, rows)
+            rows = np.arange(len(splits[0].x))
+            self._coded = code(self.coder, splits[0].x, rows, rows)
             if not (self.scale and self.by_part):
                 self._coded.values = self._scaled(self._coded.values, rows)
                 if hasattr(self._probe, "prepare"):
-                    self._probe.prepare(self._coded.values)
+                    self._probe.prepare([self._seen(split, self._coded.values) for split in splits], threads)
 
     def fit(self, split: Split) -> Fit:
         coded, probe = self._coded, self._probe
@@ -178,20 +180,16 @@ class CodedProbe:
         if self._coded is None or (self.scale and self.by_part):
             seen = split.train if self.by_part else np.concatenate([split.train, split.test])
             x, probe = self._scaled(x, seen), self._make(self._inner)
-            if hasattr(probe, "prepare"):
-                probe.prepare(x)
+        fit: Fit = probe.fit(self._seen(split, x))
+        return replace(fit, settings={**fit.settings, **coded.cost})
+
+    def _seen(self, split: Split, x: np.ndarray) -> Split:
+        """The split with these values and fewer labels; a smaller share lies in a larger one."""
         train = split.train[: math.ceil(self.share * len(split.train))]
         if self.share < 1 and len(train) < FEWEST:
             got = f"{len(train)} of {len(split.train)}"
             raise ScoreError("too few labels to learn from", expected=FEWEST, got=got)
-        if len(train) + len(split.test) < len(x):  # a probe may take all but the test part for the training part
-            rows, probe = np.concatenate([train, split.test]), self._make(self._inner)
-            parts = np.split(np.arange(len(rows)), [len(train)])
-            split = replace(split, x=x[rows], y=split.y[rows], train=parts[0], test=parts[1])
-        else:
-            split = replace(split, x=x)
-        fit: Fit = probe.fit(split)
-        return replace(fit, settings={**fit.settings, **coded.cost})
+        return replace(split, x=x, train=train)
 
     def _scaled(self, x: np.ndarray, seen: np.ndarray) -> np.ndarray:
         if not self.scale:

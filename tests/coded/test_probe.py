@@ -101,6 +101,20 @@ def test_fewer_dimensions_and_fewer_labels(data: tuple[Embeddings, Labels]) -> N
         score(*data, coded_protocol(ridge, "float32", share=0.01))
 
 
+@pytest.mark.parametrize("coder", ["binary", "pq=3"])
+def test_a_retrieval_searches_what_comes_back(coder: str, data: tuple[Embeddings, Labels]) -> None:
+    """Of product quantisation these are its symmetric distances, of one bit a Hamming distance with weights."""
+    embeddings, labels = data
+    classes = Labels("made", "classification", labels.ids, (labels.values > 0).astype(float), sha256="0" * 64)
+    base = load_protocol("retrieval").with_(k=3)
+    scored, samples = score(embeddings, classes, coded_protocol(base, coder)), join(embeddings, classes, base)
+    assert scored.metric == "map"
+    for split, (train, test) in enumerate(splits_of(300, base, None)):
+        coded = code(coder, samples.x, train, train, test)
+        by_hand = score(make_embeddings(labels.ids, coded.values), classes, base)
+        assert scored.per_split[split] == pytest.approx(by_hand.per_split[split], abs=1e-6)
+
+
 def test_a_stranger_adds_a_coder_in_a_file(data: tuple[Embeddings, Labels], tree: Tree) -> None:
     tree.install("neuco-soil", {"neuco.coders": {"soil": "soil_coder"}}, {"soil_coder": STRANGER})
     catalog.catalog.cache_clear()
