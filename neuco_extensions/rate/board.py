@@ -83,7 +83,7 @@ def rank_rates(
         profile="area",
     )
     if not names:
-        return empty
+        return replace(empty, notes=(f"{NO_CURVE.capitalize()}.",)) if left_out else empty
     shares = np.array([curves.shares(m) for m in range(len(names))])
     mean_q = curves.q.mean(axis=0)
     areas = np.round(mean_q @ shares.T, DIGITS)

@@ -87,7 +87,9 @@ def test_a_stale_point_and_one_of_another_protocol_are_not_on_the_curve() -> Non
     board = build_board(records, SUITE, {"replicates": 100}, stale=stale)
     assert "int8" not in [row[1] for row in section(board, "All points")]
     other = [structs.replace(r, protocol=r.protocol.replace("ridge+", "ridge+k=7,")) for r in records]
-    assert not build_board(other, SUITE).ranked
+    without = build_board(other, SUITE)
+    assert not without.ranked
+    assert without.notes[0] == "No scores with a coder: `neuco rate curve --all --suite …` makes them."
 
 
 def page_of(board: Board) -> PageData:
