@@ -188,11 +188,11 @@ def test_intervals_of_ranks_hold_for_every_method_of_a_shipped_board_on_a_small_
     (world,) = (world for world in rank_intervals.worlds(None) if world.name == "olinda-blocks, folded")
     measured = rank_intervals.measure(world, 60, seed=7)
     held, worst, ranks, _ = measured["held"]
-    assert 90 <= held <= 99
+    assert held >= 90
     assert worst >= 80
     assert held >= measured["plain"][0]
     assert worst >= measured["plain"][1]
-    assert ranks < 4
+    assert ranks < 5  # of 8
 
 
 @pytest.mark.slow
