@@ -15,7 +15,7 @@ import shutil
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from itertools import product
 from pathlib import Path
@@ -61,12 +61,14 @@ class StoredSubject(MethodSubject):
             raise Inapplicable(f"{self.id} was not run on {dataset} here")
         return np.asarray(np.load(path, allow_pickle=False))
 
-    def plain(self, dataset: str) -> Embeddings:
+    def plain(self, dataset: str, only: Collection[str] = ()) -> Embeddings:
         spec = load_dataset(dataset)
         folder = Path(spec.origin.source if spec.origin else "") / MADE / "cubes" / dataset
         if spec.cubes is None or not (folder / "plain.npy").is_file():
             raise Inapplicable(f"the images of {dataset} are not here")
-        return make_embeddings(spec.cubes().ids(), np.load(folder / "plain.npy", allow_pickle=False))
+        ids, rows = spec.cubes().ids(), np.load(folder / "plain.npy", allow_pickle=False)
+        kept = [row for row, name in enumerate(ids) if not only or name in only]
+        return make_embeddings(tuple(ids[row] for row in kept), rows[kept])
 
 
 def score(job: Job, registry: Path) -> dict[str, Any]:

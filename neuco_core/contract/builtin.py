@@ -84,6 +84,36 @@ def _of_plugin(noun: str) -> Iterator[Check]:
         yield Check(id=f"{noun}-{name}", noun=noun, asks=asks, reason=reason, cure=cure, run=run, essential=essential)
 
 
+def _sanity() -> Iterator[Check]:
+    """Whether a method is what it claims to be: the functions of ``checks/sane.py``. They need no labels."""
+    for name, function, asks, reason, cure in (
+        (
+            "method-sane",
+            "sane",
+            "embeddings of a few dozen cubes vary as those of a network that works do, and follow the images",
+            "a wrong unit, dead layers and images that are mixed up cost points and leave no other trace",
+            "look at what each sentence names; if the method is meant so, say in its card why",
+        ),
+        (
+            "method-network",
+            "network",
+            "a network is in evaluation mode, has weights that were trained, and is given inputs of the size, bands "
+            "and pooling that the method's parameters declare (a warning; skipped without torch)",
+            "a network gives numbers for anything that it is given",
+            "compare with the code that the weights were published with: unit, mean and std, order of bands",
+        ),
+        (
+            "method-distinct",
+            "distinct",
+            "embeddings and scores are not those of another method on record",
+            "another size or other weights that give the same numbers were not loaded",
+            "look at which file and which network the parameters lead to",
+        ),
+    ):
+        run = f"{CODE}.sane:{function}"
+        yield Check(id=name, noun="method", asks=asks, reason=reason, cure=cure, run=run, essential=False)
+
+
 CHECKS = (
     *_of_plugin("task"),
     _check(
@@ -207,6 +237,7 @@ CHECKS = (
         cure="remove the labels from what the method sees; if it needs the names of samples, declare "
         "Method(uses_ids=True)",
     ),
+    *_sanity(),
     *_of_plugin("dataset"),
     _check(
         "dataset-metadata",

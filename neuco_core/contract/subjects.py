@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from neuco_core.contract.contract import NoEvidence
+from neuco_core.contract.contract import Inapplicable, NoEvidence
 from neuco_core.contract.metric_scale import MetricScale, metric_scale
+from neuco_core.contract.probing import Probes, probe
 from neuco_core.contract.repeatability import disturbed, plain_statistics
+from neuco_core.cubes.cubes import Selection
 from neuco_core.encode.requirements import open_cubes
 from neuco_core.errors import DataError, DependencyError, FetchError, NeucoError
 from neuco_core.plugins.catalog import Catalog, catalog, load_dataset, load_metric, load_task
@@ -141,13 +143,27 @@ class MethodSubject(Subject):
         """Embeddings of some samples under other names, and those with a little noise."""
         return disturbed(self.spec, open_cubes(self.spec, load_dataset(dataset)))
 
-    def plain(self, dataset: str) -> Embeddings:
-        """Plain statistics of the images, to see what anybody can."""
+    def plain(self, dataset: str, only: Collection[str] = ()) -> Embeddings:
+        """Plain statistics of the images, or of some of them, to see what anybody can."""
         cubes = load_dataset(dataset).cubes
         if cubes is None:
             raise NoEvidence(f"dataset {dataset!r} has no images")
-        source = cubes()
+        source = Selection(cubes(), ids=frozenset(only))
         return make_embeddings(source.ids(), plain_statistics(source))
+
+    @cached_property
+    def probes(self) -> Probes:
+        """The encoder on a few dozen cubes, of the dataset with the most bands that it can be run on here."""
+        if self.spec.encoder is None:
+            raise Inapplicable("embeddings in a file cannot be made again")
+        datasets = [dataset for dataset in catalog().all(Dataset).values() if dataset.cubes is not None]
+        for dataset in sorted(datasets, key=lambda dataset: (-len(dataset.bands), dataset.id)):
+            try:
+                return probe(self.spec, open_cubes(self.spec, dataset), dataset.id)
+            except (DataError, DependencyError, FetchError) as error:
+                self.left_out[dataset.id] = str(error)
+        reasons = " | ".join(f"{name}: {reason}" for name, reason in self.left_out.items())
+        raise NoEvidence("the method can be run on no dataset here", got=reasons or "no dataset")
 
 
 def read_labels(catalog: Catalog, dataset: str, unread: dict[str, str]) -> Iterator[tuple[Task, Labels]]:

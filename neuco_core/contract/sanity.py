@@ -1,0 +1,160 @@
+"""Whether embeddings look like those of a network that works: measures of arrays, and the limits of each.
+
+All is measured on a few dozen samples and without labels. A limit is a warning and no verdict: it says what is unusual
+and where to look. ``benchmarks/sane.py`` measured the limits on right and deliberately wrong networks.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+NEIGHBOURS = 5
+SAME = 1e-6  # of the spread: what float32 rounds
+ALIKE = 0.99999  # correlation of two dimensions that are one
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A measure that is unusual below ``low`` or above ``high``: what that means, and what to look at."""
+
+    measure: str
+    means: str
+    look: str
+    low: float = -math.inf
+    high: float = math.inf
+
+    def said(self, measures: Mapping[str, float]) -> str:
+        """A sentence if the measure is there and unusual, else ""."""
+        value = measures.get(self.measure)
+        if value is None or self.low <= value <= self.high:
+            return ""
+        bound = f"at least {self.low:g}" if value < self.low else f"at most {self.high:g}"
+        return f"{self.measure} {value:.3g} ({bound}): {self.means}. Look at {self.look}"
+
+
+# Measured by `python benchmarks/sane.py tune` on the first half of the networks; the other half is the test.
+LIMITS = (
+    Limit("effective rank", "the samples differ in one direction only", "units, and the layer that is read", low=1.2),
+    Limit("intrinsic dimension", "the samples lie on one curve", "units, and the layer that is read", low=0.5),
+    Limit("relative spread", "the samples hardly differ", "units: inputs may be too small to matter", low=3e-4),
+    Limit("dead dimensions", "most dimensions never change", "dead or unused outputs", high=0.9),
+    Limit("duplicate dimensions", "most dimensions repeat others", "how features are put together", high=0.5),
+    Limit("duplicate samples", "other images give the same row", "the order of ids, how images are read", high=0.1),
+    Limit("largest norm", "one sample is far away from all others", "nodata and damaged images", high=30.0),
+    Limit("saturated values", "many values stand at one bound", "units, and clipping", high=0.5),
+    Limit("agreement", "images of like colours are no neighbours", "the order of ids, what is encoded", low=1.1),
+    Limit("response to the image", "no change of the images changes a row", "what the network is given", low=0.01),
+    Limit("gain of ×10,000", "in larger units samples differ far more", "the unit: inputs too small", high=30.0),
+    Limit("gain of ÷10,000", "in smaller units samples differ far more", "the unit: inputs too large", high=30.0),
+    Limit("response to bands", "bands in another order change nothing", "which bands are used", low=1e-4),
+    Limit("response to no data", "a quarter without data moves samples far", "how nodata is handled", high=30.0),
+)
+
+
+def unusual(measures: Mapping[str, float]) -> Iterator[str]:
+    """The sentences of all limits that are not kept."""
+    for limit in LIMITS:
+        if sentence := limit.said(measures):
+            yield sentence
+
+
+def spread(rows: np.ndarray) -> float:
+    """How far rows are from their mean (root mean square); 0 if all are the same."""
+    rows = rows.astype(np.float64)
+    return float(np.sqrt(np.mean(np.sum(np.square(rows - rows.mean(axis=0)), axis=1))))
+
+
+def relative_spread(rows: np.ndarray) -> float:
+    """The spread as a part of the length of a row."""
+    length = float(np.sqrt(np.mean(np.sum(np.square(rows.astype(np.float64)), axis=1))))
+    return spread(rows) / length if length > 0 else 0.0
+
+
+def effective_rank(rows: np.ndarray) -> float:
+    """exp of the entropy of the singular values, as parts of their sum (Roy and Vetterli 2007): 1 for a line."""
+    values = np.linalg.svd(rows.astype(np.float64) - rows.mean(axis=0, dtype=np.float64), compute_uv=False)
+    total = values.sum()
+    parts = values[values > SAME * total] / total if total > 0 else np.ones(1)
+    return float(np.exp(-np.sum(parts * np.log(parts))))
+
+
+def intrinsic_dimension(rows: np.ndarray) -> float:
+    """TwoNN (Facco et al. 2017): from how much farther away the second neighbour of a sample is than the first."""
+    near = np.sort(distances(rows), axis=1)[:, 1:3]
+    near = near[near[:, 0] > 0]
+    logs = np.log(near[:, 1] / near[:, 0])
+    return float((len(logs) - 1) / logs.sum()) if len(logs) > 1 and logs.sum() > 0 else math.nan
+
+
+def distances(rows: np.ndarray) -> np.ndarray:
+    """All pairs, (n, n)."""
+    rows = rows.astype(np.float64) - rows.mean(axis=0, dtype=np.float64)
+    squares = np.sum(rows**2, axis=1)
+    return np.asarray(np.sqrt(np.maximum(squares[:, None] + squares - 2 * rows @ rows.T, 0.0)))
+
+
+def agreement(rows: np.ndarray, reference: np.ndarray) -> float:
+    """How many of a sample's nearest neighbours it shares with a reference, as a multiple of what chance gives."""
+    scaled = (reference - reference.mean(axis=0)) / np.maximum(reference.std(axis=0), 1e-12)
+    near = []
+    for each in (rows, scaled):
+        apart = distances(each)
+        np.fill_diagonal(apart, np.inf)
+        near.append(np.argsort(apart, axis=1, kind="stable")[:, :NEIGHBOURS])
+    shared = np.mean([len(set(mine) & set(theirs)) for mine, theirs in zip(*near, strict=True)])
+    return float(shared * (len(rows) - 1) / NEIGHBOURS**2)
+
+
+def measured(rows: np.ndarray, reference: np.ndarray | None = None) -> dict[str, float]:
+    """All measures of embeddings (sample, dimension); ``reference`` are plain statistics of the same images."""
+    rows = rows.astype(np.float64)
+    deviation = rows.std(axis=0)
+    alive = deviation > SAME * max(float(deviation.max()), 1e-300)
+    columns = (rows - rows.mean(axis=0))[:, alive] / deviation[alive]
+    like = np.triu(np.abs(columns.T @ columns) / len(rows), 1) > ALIKE
+    repeated = _repeated(rows) if reference is None else _repeated(rows) & ~_repeated(reference)
+    norms = np.linalg.norm(rows - np.median(rows, axis=0), axis=1)
+    ends = (rows == rows.max()) | (rows == rows.min())
+    found = {
+        "effective rank": effective_rank(rows),
+        "intrinsic dimension": intrinsic_dimension(rows),
+        "relative spread": relative_spread(rows),
+        "dead dimensions": float(1 - alive.mean()),
+        "duplicate dimensions": float(like.any(axis=0).mean()) if alive.any() else 0.0,
+        "duplicate samples": float(repeated.mean()),
+        "largest norm": float(norms.max() / max(float(np.median(norms)), 1e-300)),
+        "saturated values": float((ends & (rows != 0)).mean()),
+    }
+    if reference is not None and len(rows) > 2 * NEIGHBOURS:
+        found["agreement"] = agreement(rows, reference)
+    return {name: value for name, value in found.items() if math.isfinite(value)}
+
+
+def _repeated(rows: np.ndarray) -> np.ndarray:
+    """Which rows are exactly like an earlier one."""
+    _, first = np.unique(rows, axis=0, return_index=True)
+    return ~np.isin(np.arange(len(rows)), first)
+
+
+def responses(base: np.ndarray, changed: Mapping[str, np.ndarray]) -> dict[str, float]:
+    """How rows move if the images change, as a part of the spread between samples; ``changed`` are by kind of change.
+
+    What collapses in its own unit and does not in another has the wrong one: that is the gain of a unit.
+    """
+    own = max(spread(base), 1e-300)
+    moved = {kind: float(np.sqrt(np.mean(np.sum((rows - base) ** 2, axis=1)))) / own for kind, rows in changed.items()}
+    found = {"response to the image": max(moved.values(), default=math.inf)}
+    for kind, name in (("up", "gain of ×10,000"), ("down", "gain of ÷10,000")):
+        if kind in changed:
+            found[name] = relative_spread(changed[kind]) / max(relative_spread(base), 1e-300)
+    for kind, name in (("bands", "response to bands"), ("nodata", "response to no data"), ("seasons", SEASONS)):
+        if kind in moved:
+            found[name] = moved[kind]
+    return {name: value for name, value in found.items() if math.isfinite(value)}
+
+
+SEASONS = "response to the order of seasons"
