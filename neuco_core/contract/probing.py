@@ -216,7 +216,8 @@ class Watch:
         A crop, a resize or a tile of an image of one colour has that colour: what is left is the normalisation.
         """
         bands = image.values.astype(np.float64)
-        level, step = bands.mean(axis=(0, 1, 3, 4)), np.maximum(bands.std(axis=(0, 1, 3, 4)), 1e-3)
+        level = bands.mean(axis=(0, 1, 3, 4))
+        step = np.maximum(bands.std(axis=(0, 1, 3, 4)), 0.1 * np.abs(level) + 1e-3)  # more than float32 rounds
         flat = np.broadcast_to(level[:, None, None], image.values.shape).astype(np.float32)
         start = self._channels(encoder, replace(image, values=flat))
         moves = []

@@ -36,7 +36,7 @@ class Limit:
         return f"{self.measure} {value:.3g} ({bound}): {self.means}. Look at {self.look}"
 
 
-# Measured by `python benchmarks/sane.py tune` on the first half of the networks; the other half is the test.
+# Measured by `python -P benchmarks/sane.py tune` on the first half of the networks; the other half is the test.
 LIMITS = (
     Limit("effective rank", "the samples differ in one direction only", "units, and the layer that is read", low=1.2),
     Limit("intrinsic dimension", "the samples lie on one curve", "units, and the layer that is read", low=0.5),

@@ -14,10 +14,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from neuco_core.hookspecs import hookimpl
-from neuco_core.specs import Command
+from neuco_core.specs import Check, Command
 
 
 @hookimpl
 def neuco_commands() -> Iterator[Command]:
     title = "List TorchGeo's networks for Sentinel-1 and -2"
     yield Command(id="models", title=title, command="neuco_extensions.models.command:models")
+
+
+@hookimpl
+def neuco_checks() -> Iterator[Check]:
+    yield Check(
+        id="models-library",
+        noun="method",
+        asks="a network of TorchGeo, TerraTorch or timm gets the bands, unit and statistics that its library declares "
+        "for the weights (a warning; skipped if no parameter names them)",
+        reason="statistics of another product or bands in another order cost points and leave no other trace",
+        cure="take bands, scale, mean and std from the library: `neuco models` lists TorchGeo's",
+        run="neuco_extensions.models.declared:library",
+        essential=False,
+    )

@@ -157,7 +157,7 @@ def differences(got: tuple[Channel, ...], wanted: tuple[Channel, ...], whose: st
     ratios = [a.gain / b.gain for a, b in zip(got, wanted, strict=True)]
     middle = float(np.median(ratios))
     if not 0.5 < middle < 2:
-        yield f"{whose} inputs that are {middle:.2g} times as large: look at the unit"
+        yield f"{whose} another unit or spread: the inputs are {middle:.2g} times as large. Look at scale and std"
         return
     shifts = [abs(a.bias / a.gain - b.bias / b.gain) * abs(b.gain) for a, b in zip(got, wanted, strict=True)]
     if max(abs(math.log(max(ratio, 1e-300))) for ratio in ratios) > math.log1p(CLOSE) or max(shifts) > CLOSE:
