@@ -28,7 +28,8 @@ HARMLESS = re.compile(r"(?:docs|tests|examples|benchmarks)/.+|[^/]+\.md|LICENSE"
 RUNNING = ("docs/ref/api.md", "docs/ref/cli.md")
 REGULAR, GONE = ("100644", "100755", "000000"), "000000"
 # Written by `reconcile` on main only.
-PROTECTED = tuple(f"registry/{name}" for name in ("records", "results/", "leaderboards/", "withdrawn/", "catalog.json"))
+OWN = ("records", "results/", "leaderboards/", "withdrawn/", "catalog.json", "confirmed.json")
+PROTECTED = tuple(f"registry/{name}" for name in OWN)
 LARGEST_SUM = 500_000_000  # bytes of what a pull request adds or changes
 MOST_FILES = 20_000
 # Of a plugin: what tells about it and tests it.

@@ -90,7 +90,8 @@ def score(job: Job, registry: Path) -> dict[str, Any]:
         unscored += [cell.to_json() for cell in cells if not cell.to_run]
         late = [cell.to_json() | {"state": "skipped", "reason": "no time was left"} for cell in cells if cell.to_run]
         for record in run_plan(Plan(planner.protocol, tuple(cells)), registry, open_engine("local", 1), limits):
-            provenance = {**record.provenance, "commit": job["commit"]}
+            made_from = "file" if load_method(exact(record.key[0])).files else "code"
+            provenance = {**record.provenance, "commit": job["commit"], "made_from": made_from}
             records.append(msgspec.structs.replace(record, provenance=provenance))
             late = [cell for cell in late if (cell["method"], cell["task"]) != record.key[:2]]
             if time.monotonic() > end:

@@ -36,7 +36,7 @@ NEXT = "Nothing for the contributor to do: a maintainer reads the reason, provid
 HOURS = 2  # more than any evaluation needs
 LARGEST_RESULT = 1 << 28  # bytes
 # What scoring needs of a registry; its records are as many as they are large.
-REGISTRY = ("registry/suites", "registry/schema", "registry/published", PINS)
+REGISTRY = ("registry/suites", "registry/schema", "registry/published", "registry/confirmed.json", PINS)
 Pair = tuple[str, str]  # labels of a method and a task
 
 

@@ -74,8 +74,10 @@ def _folded(cells: Cells, copies: Mapping[str, str], rows: Iterable[Mapping[str,
         if method.id in copies:
             row = msgspec.to_builtins(method.row(None, {}, same_as=copies[method.id]))
             shown = cells_by_method.get(copies[method.id], {})
-            marks = {task: cells.cell(method.id, task).fingerprint[:16] for task in shown}
-            yield row | {"cells": {task: cell | {"fingerprint": marks[task]} for task, cell in shown.items()}}
+            for task, cell in shown.items():
+                own = cells.cell(method.id, task)
+                row["cells"][task] = cell | {"fingerprint": own.fingerprint[:16], "trust": own.trust}
+            yield row
 
 
 def _plain(ranked: object) -> Any:

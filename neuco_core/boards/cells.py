@@ -9,7 +9,7 @@ from typing import Any, Literal, cast
 
 import numpy as np
 
-from neuco_core.boards.model import SCORE, STD, BoardCell, BoardRow, BoardTask, Column, Number, Ranked, Status
+from neuco_core.boards.model import SCORE, STD, BoardCell, BoardRow, BoardTask, Column, Number, Ranked, Status, Trust
 from neuco_core.errors import DataError, UsageError
 from neuco_core.records.model import Key, Record
 from neuco_core.scoring.f1_variance import UNCORRECTED, Trained, of_f1
@@ -45,6 +45,7 @@ class Cell:
     reason: str = ""
     fingerprint: str = ""
     embeddings: str = ""
+    trust: Trust = ""
 
     @property
     def scored(self) -> bool:
@@ -57,7 +58,8 @@ class Cell:
             status = "failed" if self.status == "ok" else self.status
             return BoardCell(status=status, reason=self.reason or "no split has a score", fingerprint=mark)
         values = {SCORE.key: self.mean, STD.key: self.std, **more.pop("values", {})}
-        return BoardCell(values, more.pop("intervals", {}), self.status, self.reason, len(self.splits), mark)
+        intervals = more.pop("intervals", {})
+        return BoardCell(values, intervals, self.status, self.reason, len(self.splits), mark, self.trust)
 
 
 NO_RECORD = Cell(status="missing", reason="there is no record")
@@ -205,7 +207,16 @@ def record_cell(record: Record) -> Cell:
         reason=f"{record.failure}: {record.reason}" if record.failure else record.reason,
         fingerprint=record.fingerprint,
         embeddings=str(record.inputs.get("embeddings") or ""),
+        trust=trust_of(record),
     )
+
+
+def trust_of(record: Record) -> Trust:
+    """How a record came about. Only the run that writes main's registry knows of a ``commit`` (see ``ci.evaluate``)."""
+    made = record.provenance
+    if not (record.registered and made.get("commit")):
+        return "self-reported"
+    return "re-run" if made.get("made_from") == "code" else "scored"
 
 
 def _task(task: str, version: int, records: Iterable[Record]) -> BoardTask:

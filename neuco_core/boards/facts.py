@@ -8,22 +8,25 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
-from neuco_core.boards.model import Board, BoardRow, Column, ExtraCells, Number
+from neuco_core.boards.model import TRUST, Board, BoardRow, Column, ExtraCells, Number, read_part
+from neuco_core.env import layers
 from neuco_core.errors import DataError, NeucoError
 from neuco_core.plugins.catalog import catalog, load_dataset, load_method, load_task
 from neuco_core.protocol import load_protocol
 from neuco_core.records.model import Record
 from neuco_core.scoring.splits import cut_groups
-from neuco_core.specs import FITTED, CellSource, Dataset, Method, resolve
+from neuco_core.specs import FITTED, CellSource, Dataset, Method, resolve, versioned_id
 
-MACHINE = "machine_spread"
+MACHINE, TRUSTED = "machine_spread", "trust"
+CONFIRMED = "confirmed.json"  # in the registry: by label of a method, where its model's author has said so
 COLUMNS = (
     Column("pretraining", "Trained on", "Data that the method was trained on before it was scored", format="text"),
     Column("n_parameters", "Parameters", "Numbers that were learned and are used to encode", "lower", 0, "integer"),
@@ -31,6 +34,7 @@ COLUMNS = (
     Column(
         "confirmed", "Confirmed", "Whether the author of the model has confirmed this implementation", format="text"
     ),
+    Column(TRUSTED, "How it came about", "How the scores came about, in the words of their marks", format="text"),
     Column(
         MACHINE,
         "Between machines",
@@ -52,7 +56,8 @@ COLUMNS = (
         0,
     ),
 )
-FILTERS = ("pretraining", "confirmed", "submission", "tuning", "decoder")  # few values, so that a reader may choose one
+# Of few values, so that a reader may choose one.
+FILTERS = ("pretraining", "confirmed", TRUSTED, "submission", "tuning", "decoder")
 SELF = "the encoded samples"
 log = logging.getLogger(__name__)
 
@@ -65,8 +70,21 @@ class EncodingCost(msgspec.Struct, frozen=True):
     peak_memory: int | None = None
 
 
-def with_facts(board: Board, records: Iterable[Record]) -> Board:
-    """The board with the facts of its methods, as far as they are registered here, and with overlaps named."""
+def read_confirmed(registry: Path) -> dict[str, str]:
+    """The methods whose model's author has confirmed them, by label (``x@2``): a maintainer's list, on main alone."""
+    confirmed: dict[str, str] = {}
+    for layer in reversed(layers(registry)):
+        if (layer / CONFIRMED).exists():
+            confirmed |= read_part(layer / CONFIRMED, dict[str, str], "a list of confirmed methods")
+    return confirmed
+
+
+def with_facts(board: Board, records: Iterable[Record], confirmed: Collection[str] = ()) -> Board:
+    """The board with the facts of its methods, as far as they are registered here, and with overlaps named.
+
+    ``confirmed`` are labels of methods: what CI has run again of these counts as confirmed.
+    """
+    board = replace(board, rows=tuple(_with_trust(row, confirmed) for row in board.rows))
     costs: dict[str, list[EncodingCost]] = {}
     for record in records:
         with suppress(msgspec.ValidationError, KeyError):  # provenance is free text, and anybody's
@@ -93,9 +111,19 @@ def with_facts(board: Board, records: Iterable[Record]) -> Board:
     return replace(board, rows=rows, fact_columns=fact_columns, notes=tuple(notes))
 
 
+def _with_trust(row: BoardRow, confirmed: Collection[str]) -> BoardRow:
+    if versioned_id(row.method, row.version) not in confirmed:
+        return row
+    again = {task: replace(cell, trust="confirmed") for task, cell in row.cells.items() if cell.trust == "re-run"}
+    return replace(row, cells={**row.cells, **again})
+
+
 def _row(row: BoardRow, datasets: Mapping[str, Dataset], costs: Iterable[EncodingCost]) -> BoardRow:
     method: Method | None = or_none(load_method, f"{row.method}@{row.version}")
     facts: dict[str, str | Number] = dict(declared(method)) if method else {}
+    marks = {cell.trust for cell in row.cells.values()}
+    if words := [word for trust, (_, word) in TRUST.items() if trust in marks]:
+        facts[TRUSTED] = ", ".join(words)
     measured = [cost for cost in costs if cost.samples > 0]
     if measured:
         facts["encode_ms"] = round(max(1000 * cost.seconds / cost.samples for cost in measured), 3)

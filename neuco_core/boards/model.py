@@ -25,6 +25,16 @@ EXACT = 10
 RANDOM = 4
 Id = Annotated[str, Meta(pattern=rf"^(?:{ID.pattern})\Z")]
 Number = int | float | None
+# How a score came about, from the least to the most that is known: a mark for tables, and the words. Only what runs
+# on main sets the last three: `python -m ci reconcile` the first two of them, a maintainer's list the last.
+Trust = Literal["", "copied", "self-reported", "scored", "re-run", "confirmed"]
+TRUST: Mapping[str, tuple[str, str]] = {
+    "copied": ("c", "copied from a publication"),
+    "self-reported": ("s", "self-reported"),
+    "scored": ("f", "scored by CI from a file"),
+    "re-run": ("r", "re-run by CI from code"),
+    "confirmed": ("a", "confirmed by the model's author"),
+}
 Status = Literal["ok", "stale", "failed", "skipped", "not-applicable", "missing", "estimated"]
 T = TypeVar("T")
 
@@ -78,7 +88,7 @@ class BoardTask(Part, frozen=True):
 class BoardCell(Part, frozen=True):
     """A method on a task; ``values`` are by key of ``cell_columns``. What is not ``ok`` never ranks, for a reason.
 
-    One that is ``ok`` and has a reason ranks, and is marked.
+    One that is ``ok`` and has a reason ranks, and is marked. ``trust`` says how the score came about.
     """
 
     values: dict[str, Number] = {}
@@ -87,6 +97,7 @@ class BoardCell(Part, frozen=True):
     reason: str = ""
     splits: int = 0
     fingerprint: str = ""
+    trust: Trust = ""
 
 
 class BoardRow(Part, frozen=True):

@@ -53,10 +53,12 @@ class PublishedRow(Part, frozen=True, kw_only=True):
     def cell(self, t: int) -> Cell | None:
         """The cell of a task. Without the spread over splits, Q is 100 times the mean; runs are seeds, not splits."""
         if not self.runs:
-            return Cell(q=100 * self.scores[t], mean=self.scores[t])
+            return Cell(q=100 * self.scores[t], mean=self.scores[t], trust="copied")
         runs = self.runs[t]
         mean = fmean(runs) if runs else 0.0
-        return Cell(q=100 * mean, mean=mean, std=pstdev(runs), splits=runs, test_to_train=0.0) if runs else None
+        if not runs:
+            return None
+        return Cell(q=100 * mean, mean=mean, std=pstdev(runs), splits=runs, test_to_train=0.0, trust="copied")
 
 
 class Published(Part, frozen=True, kw_only=True):

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from neuco_core.boards.build import build_board
 from neuco_core.boards.diff import changes
-from neuco_core.boards.facts import with_facts
+from neuco_core.boards.facts import read_confirmed, with_facts
 from neuco_core.boards.model import SCHEMA, Board, plain, read_part
 from neuco_core.env import layers
 from neuco_core.errors import DataError, NeucoError, UnknownIdError
@@ -124,6 +124,7 @@ class Current:
     records: Sequence[Record]
     stale: Mapping[Key, str]
     bad: Mapping[str, NeucoError] = field(default_factory=dict)  # files that are no suites, by the id they would have
+    confirmed: Collection[str] = ()
 
     def why_stale(self, record: Record) -> str | None:
         return self.stale.get(record.key)
@@ -144,7 +145,7 @@ class Current:
                 raise UnknownIdError("method", pattern, methods)
         chosen = [r for r in self.records if not only or any(fnmatchcase(r.method, pattern) for pattern in only)]
         of_suite = [r for r in chosen if r.task in suite.tasks and r.protocol == suite.protocol]
-        board = with_facts(build_board(chosen, suite, options, stale=self.why_stale), of_suite)
+        board = with_facts(build_board(chosen, suite, options, stale=self.why_stale), of_suite, self.confirmed)
         return replace(board, rule=f"{board.rule}; only the methods {', '.join(only)}") if only else board
 
 
@@ -166,7 +167,7 @@ def current(registry: Path) -> Current:
         first, *others = sorted(set(not_compared))
         more = f" ({counted(len(others), 'other reason')} beside it)" if others else ""
         log.warning("%s could not be compared here: %s%s", counted(len(not_compared), "record"), first, more)
-    return Current(suites, records, stale, bad)
+    return Current(suites, records, stale, bad, read_confirmed(registry))
 
 
 def split_registered(records: Iterable[Record], catalog: Catalog) -> tuple[list[Record], Counter[str]]:

@@ -57,6 +57,7 @@ def board_page(page: PageData, picture: str = "") -> str:
         diagnostics=diagnostics(board) if board.tasks else None,
         notes=(*board.notes, *overlaps(board), *copies(board)),
         doubts=doubts(board),
+        trusted={cell.trust for row in page.table_rows for cell in row.cells.values()},
         bibtex=bibtex(page),
         data=view_data(page, colours) if board.shown else None,
     )

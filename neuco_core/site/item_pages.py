@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from neuco_core.boards.cells import Cell
 from neuco_core.boards.formatting import LOWER, axes, higher_is_better, in_row, with_values
-from neuco_core.boards.model import SCORE, BoardRow, BoardTask, rounded
+from neuco_core.boards.model import SCORE, TRUST, BoardRow, BoardTask, rounded
 from neuco_core.scoring.compare import Comparison, holm, paired_test
 from neuco_core.site.figures import scale, shown
 from neuco_core.site.page_data import PageData
@@ -64,6 +64,7 @@ def method_page(page: PageData, row: BoardRow, drawn: Strips) -> str:
         about_item=about,
         row=row,
         facts=facts,
+        expectations=expectations(page, row),
         scores=[(row, task) for task in board.tasks],
         strips=drawn,
         with_profile=any(column.key in row.values for column in axes(board)),
@@ -72,6 +73,24 @@ def method_page(page: PageData, row: BoardRow, drawn: Strips) -> str:
         panels=panels(page, "method", row.method),
         command=f"neuco score --method {row.method} --suite {page.id}",
     )
+
+
+def expectations(page: PageData, row: BoardRow) -> list[tuple[str, bool, str]]:
+    """What every result should come with (arXiv:2605.12678): each, whether it is there, and what was looked at."""
+    board, cells = page.board, [cell for cell in row.cells.values() if cell.status == "ok"]
+    marks = {cell.trust for cell in cells}
+    license = page.method(row.method).license
+    spread = bool(cells) and all(cell.splits > 1 or cell.intervals for cell in cells)
+    controls = [other.method for other in board.ranked if other.baseline]
+    one = board.suite is not None and marks.isdisjoint({"", "copied"}) and bool(cells)
+    return [
+        ("Named licence", bool(license), license or "none is declared"),
+        ("All core tasks", bool(cells) and not row.lacks, f"{len(cells)} of {len(board.tasks)} tasks"),
+        ("Copied or re-run", bool(marks - {""}), ", ".join(TRUST[mark][1] for mark in TRUST if mark in marks)),
+        ("Variance", spread, "splits or an interval behind every score" if spread else "not of every score"),
+        ("One harness", one, f"protocol {board.suite.protocol}" if board.suite and one else "scored elsewhere"),
+        ("Controls", bool(controls), f"{len(controls)} baselines ranked beside it"),
+    ]
 
 
 def task_page(page: PageData, task: BoardTask, drawn: Strips) -> str:

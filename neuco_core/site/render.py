@@ -13,7 +13,7 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
 from neuco_core.boards.formatting import DOUBT, LOWER, MARK, NONE, RANK, nobody, reasons, show
-from neuco_core.boards.model import Column, Interval, Section, Value
+from neuco_core.boards.model import TRUST, Column, Interval, Section, Value
 from neuco_core.boards.report import TEXT, marked
 from neuco_core.plugins.catalog import catalog
 from neuco_core.site import figures
@@ -49,6 +49,7 @@ def environment() -> Environment:
         "MARK": MARK,
         "NONE": NONE,
         "RANK": RANK,
+        "TRUST": TRUST,
         "MANY": MANY,
         "MOST": MOST,
     }
