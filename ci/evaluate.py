@@ -17,6 +17,7 @@ import time
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict
+from functools import cached_property
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -25,10 +26,11 @@ import msgspec
 import numpy as np
 
 from ci.inside import write_json
-from ci.stub_tree import MADE
+from ci.stub_tree import MADE, read_json
 from neuco_core.boards.build import TooManyCellsError
 from neuco_core.boards.store import current, write_board
 from neuco_core.contract.contract import Finding, Inapplicable, all_checks, run_checks
+from neuco_core.contract.probing import Probes
 from neuco_core.contract.subjects import DatasetSubject, MethodSubject, TaskSubject
 from neuco_core.errors import NeucoError
 from neuco_core.plugins.catalog import Catalog, catalog, load_dataset, load_method, load_protocol, load_task
@@ -60,6 +62,15 @@ class StoredSubject(MethodSubject):
         if not path.is_file():
             raise Inapplicable(f"{self.id} was not run on {dataset} here")
         return np.asarray(np.load(path, allow_pickle=False))
+
+    @cached_property
+    def probes(self) -> Probes:
+        """Of the dataset with the most bands that the encoder was run on."""
+        paths = ((self.folder or Path()) / MADE / "probes" / self.spec.label).glob("*.json")
+        made = [msgspec.convert(read_json(path), Probes) for path in sorted(paths)]
+        if not made:
+            raise Inapplicable(f"{self.id} was not looked at while it ran here")
+        return max(made, key=lambda probes: len(probes.bands))
 
     def plain(self, dataset: str, only: Collection[str] = ()) -> Embeddings:
         spec = load_dataset(dataset)

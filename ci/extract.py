@@ -17,17 +17,20 @@ import secrets
 import shutil
 import tempfile
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 
-from ci.inside import write_json
+from ci.inside import BATCHES, write_json
 from ci.plugin_sandbox import COPY, CUBES, SAMPLES, PluginData, PluginSandbox
 from ci.sandbox import OUT, TREE
 from ci.stub_tree import LARGEST_IDS, read_json
 from neuco_core.contract.checks.plugin import declared_sources, outcome_of_tests, pytest_command, read_report
+from neuco_core.contract.probing import Probes
 from neuco_core.contract.repeatability import disagreement, some_rows, with_noise
 from neuco_core.encode.requirements import check_bands
 from neuco_core.errors import DataError, UnpinnedError
@@ -39,7 +42,6 @@ MOST_IDS = 1_000_000  # samples of one dataset
 LARGEST_TABLE = 200_000_000  # bytes
 MOST_CELLS = 250_000_000  # of one array: 2 GB as doubles
 MOST_TABLE_CELLS = 20_000_000  # parsed, each takes up to a hundred bytes
-BATCHES = (64, 5)  # an encoder must give the same for both
 
 
 def fetch_sources(plugin: PluginData, specs: Iterable[Task | Method | Dataset]) -> None:
@@ -209,6 +211,11 @@ def _encode(boxes: PluginSandbox, job: EncodingJob, batch: int) -> tuple[np.ndar
         out = boxes.inside(job.owner, step, "encode", *arguments, **{CUBES[1:]: learn, SAMPLES[1:]: samples})
     if not (out / "embeddings.npy").is_file():
         raise DataError("the encoder wrote no embeddings", where=job.dataset.id)
+    with suppress(DataError, msgspec.ValidationError):  # what is not there, or damaged, warns of nothing
+        probes = msgspec.convert(read_json(out / "probes.json"), Probes)
+        path = job.owner.result("probes", job.method, job.dataset).with_suffix(".json")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_json(path, msgspec.to_builtins(probes))
     values = read_array(out / "embeddings.npy", len(rows))[np.argsort(order)]
     return values[: len(ids)], values[len(ids) :]
 

@@ -19,6 +19,7 @@ import resource
 import shutil
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,8 @@ from neuco_core.plugins.discovery import BrokenPlugin
 from neuco_core.plugins.loading import Plugin, Plugins
 from neuco_core.specs import Dataset, Method, Task, to_json
 from neuco_core.text import one_line
+
+BATCHES = (64, 5)  # an encoder must give the same for both
 
 
 def plugin(package: str, name: str) -> Plugin:
@@ -114,9 +117,12 @@ def encode(out: Path, name: str, method_id: str, dataset: str, batch: str, cubes
 
     No labels are in this process, nor anywhere that it can reach.
     """
+    import msgspec
     import numpy as np
 
     from ci.stub_tree import FileCubes
+    from neuco_core.contract.probing import probe
+    from neuco_core.cubes.cubes import select
     from neuco_core.encode.run import EncodeOptions, encode_dataset
 
     (method,) = [s for _, s in plugin("neuco_methods", name).specs if isinstance(s, Method) and s.label == method_id]
@@ -125,6 +131,10 @@ def encode(out: Path, name: str, method_id: str, dataset: str, batch: str, cubes
     options = EncodeOptions(batch_size=int(batch), threads=1, cached=False, progress=False)
     embeddings = encode_dataset(method, spec, {}, options, learn=FileCubes(Path(cubes)))
     np.save(out / "embeddings.npy", embeddings.values, allow_pickle=False)
+    if int(batch) == BATCHES[0]:  # once is enough for what only warns
+        with suppress(Exception):
+            learned = select(FileCubes(Path(cubes)), method.bands, method.seasons)
+            write_json(out / "probes.json", msgspec.to_builtins(probe(method, learned, dataset)))
 
 
 def warm(out: Path) -> None:

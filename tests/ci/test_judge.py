@@ -71,6 +71,8 @@ def test_a_good_task_and_a_good_method(upstream: Upstream, tmp_path: Path) -> No
         ("averaging", "good"), ("averaging_notebook", "good"), ("random", "good"), ("plain", "digits_class"),
     }  # fmt: skip
     assert {record.provenance["commit"] for record in records} == {report.head}
+    assert {record.provenance["made_from"] for record in records} == {"code"}
+    assert details(report, "method-sane").startswith("ok digits: effective rank"), "it was looked at in its sandbox"
 
 
 def test_what_neuco_check_refuses_is_red(upstream: Upstream, tmp_path: Path) -> None:
