@@ -156,12 +156,16 @@ class MethodSubject(Subject):
         """The encoder on a few dozen cubes, of the dataset with the most bands that it can be run on here."""
         if self.spec.encoder is None:
             raise Inapplicable("embeddings in a file cannot be made again")
+        if isinstance(vars(self).get("outcome"), NeucoError):
+            raise NoEvidence("there are no embeddings: `method-runs` says why")
         datasets = [dataset for dataset in catalog().all(Dataset).values() if dataset.cubes is not None]
         for dataset in sorted(datasets, key=lambda dataset: (-len(dataset.bands), dataset.id)):
             try:
                 return probe(self.spec, open_cubes(self.spec, dataset), dataset.id)
             except (DataError, DependencyError, FetchError) as error:
                 self.left_out[dataset.id] = str(error)
+            except NeucoError as error:
+                raise NoEvidence("the encoder fails: `method-runs` says why", got=str(error)) from error
         reasons = " | ".join(f"{name}: {reason}" for name, reason in self.left_out.items())
         raise NoEvidence("the method can be run on no dataset here", got=reasons or "no dataset")
 

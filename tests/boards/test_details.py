@@ -246,7 +246,7 @@ def test_the_parameters_of_the_network_are_counted() -> None:
 
 
 def test_facts_change_no_rank_and_only_the_known_ones_are_columns(board: Board, now: Current) -> None:
-    known = ["pretraining", "n_parameters", "preprocessing", "machine_spread", "encode_ms", "encode_mb"]
+    known = ["pretraining", "n_parameters", "preprocessing", "trust", "machine_spread", "encode_ms", "encode_mb"]
     assert [column.key for column in board.fact_columns] == known
     rows = {row.method: row for row in board.rows}
     assert rows["random"].facts["pretraining"] == "nothing"

@@ -13,7 +13,6 @@ import numpy as np
 
 from neuco_core.contract.contract import Broken, Inapplicable, NoEvidence, Warn
 from neuco_core.contract.probing import Channel, Probes
-from neuco_core.contract.repeatability import some_rows
 from neuco_core.contract.sanity import SAME, SEASONS, measured, unusual
 from neuco_core.contract.subjects import MethodSubject
 from neuco_core.env import registry_dir
@@ -22,7 +21,7 @@ from neuco_core.records.model import Record
 from neuco_core.records.store import read_all
 from neuco_core.text import join_names
 
-MOST_ROWS = 512  # of a file
+MOST_ROWS, BESIDE = 512, 128  # of a file, and beside its images
 FRESH = 0.4  # of the layers that normalise; weights that were loaded leave at most one as it was
 # What a network is given: right ones get a mean within 3 spreads of 0 and a spread of 0.02 to 3, or plain
 # reflectances, whose mean is up to 4 times their spread.
@@ -43,7 +42,7 @@ def sane(subject: MethodSubject) -> str:
     doubts += [f"images with the change {kind!r} cannot be encoded: {why}" for kind, why in refused.items()]
     if doubts:
         raise Warn("; ".join(doubts), where=dataset)
-    named = ("effective rank", "intrinsic dimension", "agreement")
+    named = ("effective rank", "intrinsic dimension", "agreement", "agreement of many")
     return f"{dataset}: " + ", ".join(f"{name} {measures[name]:.3g}" for name in named if name in measures)
 
 
@@ -52,7 +51,7 @@ def _of_file(subject: MethodSubject) -> tuple[str, dict[str, float]]:
     dataset, embeddings = next(iter(subject.embeddings.items()))
     values = embeddings.values
     measures = measured(values[np.linspace(0, len(values) - 1, min(MOST_ROWS, len(values))).astype(int)])
-    rows = some_rows(len(values))
+    rows = np.linspace(0, len(values) - 1, min(BESIDE, len(values))).astype(int)
     try:
         plain = subject.plain(dataset, tuple(embeddings.ids[row] for row in rows))
     except NeucoError:
