@@ -17,7 +17,7 @@ KINDS = {
     "haze": "each optical band drawn towards a bright value by 15 to 75 %",
     "lost bands": "10 to 50 % of the bands at their mean",
     "cloud": "a bright square over 10 to 50 % of the optical bands",
-    "shift": "the image moved by 3 to 15 % of its width",
+    "shift": "the image moved by one to five pixels, or by 3 to 15 % of its width if that is more",
     "resolution": "pixels 2 to 6 times as wide",
 }
 LEVELS = (1, 2, 3, 4, 5)
@@ -75,7 +75,7 @@ def worse(
         cube[:, lost] = mean[lost]
         return cube
     if kind == "shift":
-        step = max(1, round(0.03 * level * width))
+        step = min(round(level * max(1.0, 0.03 * width)), width - 1)
         return np.concatenate([cube[..., step:], np.repeat(cube[..., -1:], step, axis=-1)], axis=-1)
     if kind == "resolution":
         return resize(shrink(cube, max(1, round(min(height, width) / (1 + level)))), height, width).astype(np.float64)

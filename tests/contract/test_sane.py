@@ -47,7 +47,7 @@ def test_rank_and_dimension_are_those_of_a_plane(dimensions: int) -> None:
 
 def test_neighbours_agree_with_themselves_and_not_with_chance() -> None:
     rows = plane(10, 4)
-    assert agreement(rows, rows * 3 + 1) == pytest.approx(199 / 33)
+    assert agreement(rows, rows * 3 + 1) > 4
     assert agreement(rows, RANDOM.permutation(rows)) == pytest.approx(1.0, abs=0.15)
 
 
