@@ -154,8 +154,8 @@ class MethodSubject(Subject):
     @cached_property
     def probes(self) -> Probes:
         """The encoder on a few dozen cubes, of the dataset with the most bands that it can be run on here."""
-        if self.spec.encoder is None:
-            raise Inapplicable("embeddings in a file cannot be made again")
+        if not self.spec.sees_images:
+            raise Inapplicable("it encodes no images: embeddings from a file, or of positions")
         if isinstance(vars(self).get("outcome"), NeucoError):
             raise NoEvidence("there are no embeddings: `method-runs` says why")
         datasets = [dataset for dataset in catalog().all(Dataset).values() if dataset.cubes is not None]

@@ -42,8 +42,10 @@ def stress(method: str, suite: str, samples: int, keep: bool, as_json: bool) -> 
     over the tasks on which the clean score is at least 0.1. It is never part of a rank.
     """
     spec, of_suite = load_method(method), load_suite(suite)
-    if spec.encoder is None:
-        raise UsageError(f"method {spec.id!r} reads a file, and other images cannot be encoded", got="files")
+    if not spec.sees_images:
+        raise UsageError(
+            f"method {spec.id!r} encodes no images", expected="an encoder of images", got="files or positions"
+        )
     tasks = [task for task in catalog().suite_tasks(of_suite) if not task.control]
     result = measure(spec, tasks, of_suite.id, of_suite.protocol, samples)
     if keep:

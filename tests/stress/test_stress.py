@@ -70,4 +70,4 @@ def test_the_same_numbers_twice_and_on_the_page_but_in_no_rank(tmp_path: Path, m
 def test_what_cannot_be_stressed_is_said() -> None:
     done = command.neuco_here("stress", "position", "--suite", "olinda", env={})
     assert done.code == 2
-    assert "reads a file" in done.err
+    assert "encodes no images" in done.err
