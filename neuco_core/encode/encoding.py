@@ -35,6 +35,8 @@ from neuco_core.text import counted, join_names
 
 BATCH = 64  # samples that an encoder is given at once, unless that is too much for the memory
 NAMED_DAMAGED = 5  # in an error
+AGAIN = 8  # samples that are encoded twice
+NEAR = 0.01  # of the spread; float16 and other kernels for other batches round by less
 # Bytes of a batch as float32. A sample of SSL4EO-S12 with all bands has 30 MB, and a thread on the processor gains
 # nothing from more than one at a time; a GPU does: 256 MB of 13 bands are 68 images of 264 × 264 pixels.
 CPU_BYTES = 32 << 20
@@ -216,6 +218,23 @@ class Encoding:
             self._add_rows(rows, good[sum(map(len, rows)) :], advance, clock)
             advance(len(ids) - len(good))
         return np.concatenate(rows) if rows else np.empty((0, 0), np.float32)
+
+    def changed(self, ids: tuple[str, ...], values: np.ndarray) -> str:
+        """How the numbers of some samples change if they come in another batch; "" if they do not.
+
+        A network left in training mode, or weights that are drawn anew for each batch, give scores as if the images
+        said nothing.
+        """
+        if len(ids) < 2:
+            return ""
+        some = slice(1, 1 + AGAIN)  # not from the first one on: a batch of these was encoded together
+        first = values[some]
+        with self.running():
+            again = self.encode(ids[some][::-1], lambda *_: None)[::-1]
+        most = max(NEAR, self.method.tolerance) * float(values.std(axis=0).mean())
+        if first.shape == again.shape and np.abs(first - again).max() <= most:
+            return ""
+        return "other numbers for the same images in another batch: seed random numbers once, and call model.eval()"
 
     def _add_rows(
         self, rows: list[np.ndarray], ids: tuple[str, ...], advance: Callable[..., None], clock: Clock | None

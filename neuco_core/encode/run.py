@@ -50,7 +50,8 @@ class EncodeOptions:
     record: what a cache holds is believed only if it has one of them. ``progress=None`` shows a bar on a terminal and a
     line a minute elsewhere; a function is called with the numbers of samples done and to do. ``clock`` counts the
     samples that were encoded, and the seconds. Samples that cannot be read are an error, unless there is a mapping
-    ``left_out`` to put them into, each with the reason.
+    ``left_out`` to put them into, each with the reason. ``doubts`` takes warnings about the numbers; without it they
+    are logged.
     """
 
     batch_size: int = BATCH
@@ -63,6 +64,7 @@ class EncodeOptions:
     progress: SampleProgress = None
     clock: Clock | None = None
     left_out: dict[str, str] | None = None
+    doubts: list[str] | None = None
 
 
 AS_USUAL = EncodeOptions()
@@ -150,6 +152,11 @@ def encode_dataset(
             ids, cache = tuple(name for name in ids if name not in options.left_out), None
         if cache:
             cache.save(ids, values)
+        if doubt := encoding.changed(ids, values):
+            if options.doubts is None:
+                log.warning("%s on %s: %s", method.label, dataset.id, doubt)
+            else:
+                options.doubts.append(doubt)
     elif options.clock is not None:
         options.clock.made_with = encoding.made_with()  # all of that is in the cache's key
     embeddings = make_embeddings(ids, values)

@@ -235,13 +235,13 @@ def _evaluate(
     for number, (task, rules) in enumerate(sorted(tasks, key=lambda item: item[0].dataset)):
         try:
             embeddings, labels = _inputs(source, task)
-            change = source.changed(task) if isinstance(source, MethodSource) and not scores else ""
         except NeucoError as error:
             outcome = outcome_of(error)
         else:
-            if change:
-                warnings.warn(f"{source.name}: {change}", stacklevel=3)
-                notes[f"{source.name}: {change}"] = None
+            for doubt in source.doubts if isinstance(source, MethodSource) else ():
+                if f"{source.name}: {doubt}" not in notes:
+                    warnings.warn(f"{source.name}: {doubt}", stacklevel=3)
+                notes[f"{source.name}: {doubt}"] = None
             for leak in leaks(embeddings, labels) if isinstance(source, FileSource) else ():
                 if leak.sentence not in notes:
                     warnings.warn(leak.sentence, LeakWarning, stacklevel=3)

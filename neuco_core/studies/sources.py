@@ -6,35 +6,32 @@ Of a task that is left out there is the reason.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
 
-import numpy as np
-
-from neuco_core.encode.encoding import Encoding, make_encoder
-from neuco_core.encode.requirements import open_cubes
 from neuco_core.encode.run import AS_USUAL, EncodeOptions, method_embeddings, why_not
 from neuco_core.errors import NeucoError, OfflineError, PluginError, UnpinnedError
 from neuco_core.fetch.links import dataset_root
-from neuco_core.plugins.catalog import load_dataset, load_method
+from neuco_core.plugins.catalog import load_method
 from neuco_core.runs.files import require_one_dataset
 from neuco_core.specs import Method, Task
 from neuco_core.tables.embeddings import Embeddings, read_embeddings
 from neuco_core.tables.labels import Labels
 
-AGAIN = 8  # samples that are encoded twice
-NEAR = 0.01  # of the spread; float16 and other kernels for other batches round by less
-
 
 class MethodSource:
-    """A registered method. The embeddings of the last dataset are kept: tasks come dataset by dataset."""
+    """A method. The embeddings of the last dataset are kept: tasks come dataset by dataset.
+
+    ``doubts`` are warnings about the embeddings that were made.
+    """
 
     def __init__(self, method: Method, options: EncodeOptions = AS_USUAL, *, name: str = "") -> None:
         self.method = method
         self.name = name or method.label
-        self._options = options
+        self.doubts: list[str] = []
+        self._options = replace(options, doubts=self.doubts)
         self._last: tuple[str, Embeddings] | None = None
 
     def describe(self) -> dict[str, Any]:
@@ -48,25 +45,6 @@ class MethodSource:
         if self._last is None or self._last[0] != task.dataset:
             self._last = task.dataset, method_embeddings(self.method, task.dataset, {}, self._options)
         return self._last[1]
-
-    def changed(self, task: Task) -> str:
-        """How the numbers of an encoder that no check has seen change with the batch; "" if they do not.
-
-        Weights that are drawn anew for each batch, for instance, give scores as if the images said nothing. One that
-        learns is not asked, since learning again would take its time.
-        """
-        if self._options.cached or hasattr(make_encoder(self.method, {}), "fit"):  # a method, or one that learns
-            return ""
-        embeddings = self.embeddings(task)
-        first = embeddings.values[:AGAIN]
-        cubes = open_cubes(self.method, load_dataset(task.dataset))
-        encoding = Encoding(self.method, cubes, {}, batch_size=AGAIN)
-        with encoding.running():
-            again = encoding.encode(embeddings.ids[:AGAIN][::-1], lambda *_: None)[::-1]
-        spread = float(embeddings.values.std(axis=0).mean())
-        if first.shape == again.shape and np.abs(first - again).max() <= NEAR * spread:
-            return ""
-        return "other numbers for the same images in another batch: seed random numbers once, and call model.eval()"
 
 
 class FileSource:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,26 @@ import pytest
 from neuco_core.cli.options import parse_params
 from neuco_core.errors import UsageError
 from neuco_core.tables.embeddings import make_embeddings, read_embeddings, write_embeddings
+from tests import command
 from tests.command import neuco_here as neuco
+
+ROOT = Path(__file__).resolve().parents[2]
+SHAKY = """
+from neuco_core import Method, hookimpl
+
+class Shaky:
+    def __init__(self):
+        import torch
+        self.network = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Dropout(0.5))
+
+    def encode(self, batch):
+        import torch
+        return self.network(torch.from_numpy(batch.values)).numpy()
+
+@hookimpl
+def neuco_methods():
+    yield Method(id="shaky", title="Shaky", encoder=Shaky, requires=("torch",))
+"""
 
 
 @pytest.fixture(autouse=True)
@@ -141,3 +161,18 @@ def test_ids_that_the_dataset_does_not_know_are_told_and_no_fault() -> None:
     result = neuco("check", "more.npz", "--dataset", "digits")
     assert result.code == 0
     assert "1 rows belong to no sample of it (stranger)" in result.out
+
+
+def test_a_network_left_in_training_mode_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its numbers depend on chance or on the batch; ``evaluate`` of a function warns in the same words."""
+    (tmp_path / "neuco_methods" / "shaky").mkdir(parents=True)
+    (tmp_path / "neuco_methods" / "shaky" / "__init__.py").write_text(SHAKY)
+    monkeypatch.setenv("NEUCO_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("NEUCO_REGISTRY", str(tmp_path / "registry"))
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{ROOT}")
+    warning = "shaky on digits: other numbers for the same images in another batch: "
+    scored = command.neuco("score", "--method", "shaky", "--dataset", "digits", "--protocol", "ridge+k=2")
+    assert scored.code == 0, scored.text
+    assert scored.err.count(warning) == 1, scored.err
+    made = command.neuco("embed", "--method", "shaky", "--dataset", "digits", "--fresh", "--out", "a.npz")
+    assert made.err.count(warning) == 1, made.err
