@@ -44,7 +44,8 @@ def _of_plugin(noun: str) -> Iterator[Check]:
             f"the plugin's directory has a card (README.md) that names the {noun} and has its caveats, and a test.py "
             "with a test that asserts something",
             f"a {noun} that nobody can look up or run is not maintained for long",
-            f"write README.md and test.py beside __init__.py; `neuco new {noun}` makes both",
+            f"write README.md and test.py beside __init__.py; `neuco new {noun}` makes both. A package of its own has "
+            "README.md beside pyproject.toml: install it again (`pip install FOLDER`) after a change",
         ),
         (
             "review",

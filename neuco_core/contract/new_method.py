@@ -46,7 +46,8 @@ class MethodRequest(PluginRequest):
             raise UsageError("embeddings of which dataset?", expected="--dataset", hint="See `neuco datasets`")
         if self.embeddings is not None and (self.requires or self.weights):
             raise UsageError("packages and weights are for an encoder", expected="--encoder", got="--embeddings")
-        core = {requirement_name(Requirement(line).name) for line in metadata.requires("neuco") or ()}
+        needs = [Requirement(line) for line in metadata.requires("neuco") or ()]
+        core = {requirement_name(need.name) for need in needs if not need.marker or need.marker.evaluate({"extra": ""})}
         for item in self.requires:
             if not PACKAGE.fullmatch(item):
                 raise UsageError("not a package", expected="NAME or NAME==VERSION", got=repr(item))

@@ -133,6 +133,11 @@ class MethodSubject(Subject):
                 # Not the method's fault: the dataset lacks its bands, or is not here. Any other error is.
                 self.left_out[name] = str(error)
             except NeucoError as error:
+                error.where = f"{error.where or self.id}, on dataset {name}"
+                if not self.spec.bands:
+                    declare = "name those it needs, such as bands=('etm/B1', …)"
+                    new = "`neuco new method … --dataset olinda` writes those of a dataset"
+                    error.hint = f"It declares no bands, so it is run on every dataset: {declare}; {new}"
                 return error
         if not by_dataset:
             reasons = " | ".join(f"{name}: {reason}" for name, reason in self.left_out.items())

@@ -265,3 +265,11 @@ def test_few_groups_are_warned_of() -> None:
     with pytest.raises(Warn, match=r"only 2 groups: few splits differ.*at least 11"):
         checked(2)
     assert checked(11) == "120 samples"
+
+
+def test_an_encoder_without_bands_is_told_on_which_dataset_it_failed(good: Path) -> None:
+    edit(METHOD_FILE, ', bands=("grey/0",)', "")(good)
+    edit(METHOD_FILE, "        return", "        assert batch.bands == ('grey/0',)\n        return")(good)
+    detail = check(good, "plain", "--only", "method-runs")["method-runs"]["detail"]
+    assert "method 'plain', on dataset mini: its encoder failed with AssertionError" in detail
+    assert "`neuco new method … --dataset olinda` writes those of a dataset" in detail

@@ -197,6 +197,11 @@ def test_a_package_of_its_own_is_found_by_its_entry_point(folder: Path, noun: st
     about.write_text(about.read_text().replace(CAVEATS[1], PLACEHOLDERS[noun]))
     done = neuco(both, "check", "outside_x", "--only", f"{noun}-files", "--json")
     assert (done.code, "the card still asks: Say here " in done.json[0]["detail"]) == (1, True), done.text
+    # Of an editable one the card is read where somebody edits it.
+    editable = {"url": root.as_uri(), "dir_info": {"editable": True}}
+    about.with_name("direct_url.json").write_text(json.dumps(editable))
+    done = neuco(both, "check", "outside_x", "--only", f"{noun}-files", "--json")
+    assert (done.code, done.json[0]["detail"]) == (0, "the card of neuco-outside-x"), done.text
 
 
 @pytest.mark.parametrize(

@@ -88,7 +88,7 @@ def test_from_an_upload_to_a_method(folder: Path, monkeypatch: pytest.MonkeyPatc
         (("--encoder", "--weights", "a-b={url}/mine.npz"), 2, "NAME=ADDRESS"),
         (("--encoder", "--weights", "a={url}/gone.npz"), 7, "no such file (HTTP 404)"),
         (("--encoder", "--requires", "git+https://example.org/x"), 2, "expected NAME or NAME==VERSION"),
-        (("--encoder", "--requires", "torch==1.0"), 2, "one of neuco's own packages"),
+        (("--encoder", "--requires", "numpy==1.0"), 2, "one of neuco's own packages"),
     ],
 )
 def test_what_will_not_do_leaves_nothing_behind(folder: Path, args: tuple[str, ...], code: int, words: str) -> None:
@@ -98,6 +98,13 @@ def test_what_will_not_do_leaves_nothing_behind(folder: Path, args: tuple[str, .
         got, text = new(folder, *(arg.format(url=f"{server.base}/lab") for arg in args))
     assert (got, words in text) == (code, True), text
     assert not (folder / "neuco_methods" / "mine").exists()
+
+
+def test_a_package_of_an_extra_is_declared(folder: Path) -> None:
+    """Only some have torch: neuco does without it."""
+    code, text = new(folder, "--encoder", "--requires", "torch")
+    assert code == 0, text
+    assert 'requires=("torch",)' in (folder / "neuco_methods" / "mine" / "__init__.py").read_text()
 
 
 def test_an_encoder_is_given_its_weights_and_they_are_part_of_its_identity(folder: Path) -> None:

@@ -6,6 +6,7 @@ Continuous integration judges by the same functions; it runs in a sandbox what i
 from __future__ import annotations
 
 import ast
+import json
 import os
 import subprocess
 import sys
@@ -14,8 +15,11 @@ from collections.abc import Collection, Sequence
 from contextlib import suppress
 from functools import cache
 from importlib.metadata import PackageNotFoundError, metadata
+from importlib.metadata import distribution as installed
 from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 from xml.etree import ElementTree
 
 from neuco_core.contract.builtin import CAVEATS, HEAVY
@@ -54,7 +58,9 @@ def files(subject: Subject) -> str:
     folder = subject.folder
     if folder is None:  # tests are not installed, the card is
         distribution = subject.spec.origin.distribution
-        _require_card(subject, _installed_card(distribution), distribution, f"{distribution}'s README.md")
+        source = _editable_card(distribution)
+        text = source.read_text(encoding="utf-8", errors="replace") if source else _installed_card(distribution)
+        _require_card(subject, text, source or distribution, f"{distribution}'s README.md")
         return f"the card of {distribution}"
     card, test = folder / "README.md", folder / "test.py"
     text = card.read_text(encoding="utf-8", errors="replace") if card.is_file() else ""
@@ -74,6 +80,16 @@ def _require_card(subject: Subject, text: str, where: str | Path, file: str) -> 
         if asked in text:
             hint = f"Write it into {file}, also if there is little to beware of"
             raise Broken(f"the card still asks: {asked}", where=where, hint=hint)
+
+
+def _editable_card(distribution: str) -> Path | None:
+    """README.md in the source folder of what `pip install -e` installed: its metadata is as old as that command."""
+    with suppress(PackageNotFoundError, ValueError):
+        direct = json.loads(installed(distribution).read_text("direct_url.json") or "{}")
+        if direct.get("dir_info", {}).get("editable"):
+            card = Path(url2pathname(urlsplit(direct["url"]).path), "README.md")
+            return card if card.is_file() else None
+    return None
 
 
 def _installed_card(distribution: str) -> str:
