@@ -50,7 +50,7 @@ from neuco_core.progress import show_progress
 from neuco_core.records.model import Record
 from neuco_core.records.store import read_all
 from neuco_core.runs.engine import EngineError, EngineLike, default_limits, open_engine
-from neuco_core.runs.files import ALLOW, EmbeddingsFile, find_files, free_names, open_file
+from neuco_core.runs.files import ALLOW, EmbeddingsFile, are_parts, find_files, free_names, open_file
 from neuco_core.runs.messages import ScoreCell, Step
 from neuco_core.runs.plan import make_plan
 from neuco_core.runs.preview import Preview, plan_preview
@@ -311,9 +311,14 @@ def _open_files(request: ScoreRequest, tasks: Sequence[Task], shared: str) -> li
         allowed = request.allow_labels
         file = open_file(path, tasks, name=name, strict=request.strict, shared=shared, allow_labels=allowed)
         click.echo(clean(f"{path.name}: {file.columns}"), err=True)
-        for sentence in file.warnings:
-            warn(f"{path.name}: {sentence}")
         files.append(file)
+    parts = are_parts(files)
+    if parts:
+        warn(f"these {len(files)} files hold parts of one set of ids, and each is scored by itself: join them first")
+    for file in files:
+        for sentence in file.warnings:
+            if not (parts and sentence in file.gaps):
+                warn(f"{file.path.name}: {sentence}")
     return files
 
 

@@ -28,7 +28,8 @@ ONE_BY_ONE = "Name the files one by one, or by a pattern such as 'runs/*.csv'"
 class EmbeddingsFile:
     """A file as a method; ``ids`` are its samples, ``left_out`` says of tasks why it has nothing for them.
 
-    ``columns`` says which of its columns are taken for values, ``warnings`` which of them seem to hold labels.
+    ``columns`` says which of its columns are taken for values, ``warnings`` which of them seem to hold labels;
+    ``gaps``, which are warnings, too, say which labelled samples it lacks.
     """
 
     path: Path
@@ -38,6 +39,7 @@ class EmbeddingsFile:
     ids: frozenset[str] = frozenset()
     columns: str = ""
     warnings: tuple[str, ...] = ()
+    gaps: tuple[str, ...] = ()
 
 
 def open_file(
@@ -81,15 +83,26 @@ def open_file(
     if not several or overlap:
         require_one_dataset(path, tasks, {task: len(names) for task, names in labelled.items()})
     elsewhere = {name for names in comparable.values() for name in names}
+    gaps = []
     for dataset, names in comparable.items():
         if gap := missing_samples(embeddings.ids, names, elsewhere):
-            warnings[f"in {dataset}, {gap}"] = None
+            gaps.append(f"in {dataset}, {gap}")
+    warnings.update(dict.fromkeys(gaps))
     left_out = {task: f"no id of {path.name} has a label in it" for task, names in labelled.items() if not names}
     if labelled and not samples:  # then nothing will be scored, and the reason is the same for all
         example = examples(embeddings.ids, shared_labels(tasks[0], shared).ids)
         left_out = {task: f"{reason}: {example}" for task, reason in left_out.items()}
     method = file_method(path, name or method_id(path), [*samples] or [tasks[0].dataset])
-    return EmbeddingsFile(path.absolute(), method, strict, left_out, ids, columns_used(embeddings), tuple(warnings))
+    columns = columns_used(embeddings)
+    return EmbeddingsFile(path.absolute(), method, strict, left_out, ids, columns, tuple(warnings), tuple(gaps))
+
+
+def are_parts(files: Sequence[EmbeddingsFile]) -> bool:
+    """Whether several files look like one that was cut: of the same dataset, each with gaps, no id in two of them."""
+    datasets = {tuple(file.method.files) for file in files}
+    if len(files) < 2 or len(datasets) > 1 or not all(file.gaps for file in files):
+        return False
+    return len(frozenset().union(*(file.ids for file in files))) == sum(len(file.ids) for file in files)
 
 
 def require_one_dataset(path: Path, tasks: Sequence[Task], counts: Mapping[str, int]) -> None:
@@ -164,7 +177,7 @@ def _files_of(name: Path) -> list[Path]:
     if name.exists():
         return [name]
     if not any(mark in str(name) for mark in "*?["):
-        raise UsageError(f"Path {str(name)!r} does not exist")
+        raise DataError("no such file", where=name)
     found = sorted(Path(name.anchor or ".").glob(str(name.relative_to(name.anchor))))
     if not found:
         raise UsageError("no file fits this pattern", where=name)

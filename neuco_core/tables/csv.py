@@ -115,7 +115,7 @@ def check_header(header: Sequence[str], path: Path, id_column: str = "id") -> li
         raise DataError("too many columns", where=path, expected=f"at most {MAX_COLUMNS}", got=len(header))
     names = [name.strip() for name in header]
     if id_column not in names:
-        hint = "Rename the column that holds the ids (`neuco new task` takes --id-column NAME)"
+        hint = f"Rename the column that holds the ids: {id_column}"
         if not names[0]:
             hint = f"The first column has no name: call it {id_column}"
         for mark, word in ((";", "semicolons"), ("\t", "tabs"), ("|", "bars")):

@@ -39,7 +39,7 @@ MISTAKES = {
     METHOD + "--memory-limit lots": (2, "'lots' is not a size; write 4GB or 500MB"),
     METHOD + "--time-limit 0": (2, "0 is not a number of seconds above 0"),
     # Files.
-    FILE + "nowhere.csv": (2, "Path 'nowhere.csv' does not exist"),
+    FILE + "nowhere.csv": (4, "nowhere.csv: no such file"),
     FILE + "suffix.csv": (1, "no id of suffix.csv has a label in it: ids such as '{id}.tif', and the task has '{id}'"),
     FILE + "noid.csv": (4, "no column named 'id'; got '0', '1'. Rename the column that holds the ids"),
     FILE + "unnamed.csv": (4, "column 1: a column has no name. Write the file without its row index"),
@@ -151,3 +151,17 @@ def test_a_column_of_labels_is_told_before_it_is_scored(
     assert second.startswith("neuco: warning: mine.csv: column 'truth' is the label of olinda_elevation_mean")
     assert "mean Q of mine: " in done.out
     assert "over 3 tasks" in done.out
+
+
+def test_parts_of_one_set_are_told_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    ids = load_task("olinda_elevation_mean").labels().ids
+    features = np.random.default_rng(0).standard_normal((len(ids), 2))
+    table = pd.DataFrame(features, index=pd.Index(ids, name="id"), columns=["0", "1"])
+    for number in range(3):
+        table.iloc[number::3].to_csv(tmp_path / f"part{number}.csv")
+    monkeypatch.setenv("NEUCO_REGISTRY", str(tmp_path / "registry"))
+    words = ("--task", "olinda_elevation_mean", "--k", 2, "--jobs", 1, "--protocol", "ridge")
+    done = neuco_here("score", "--embeddings", tmp_path, *words)
+    told = [line for line in done.err.splitlines() if line.startswith("neuco: warning: ")]
+    assert [line for line in told if "no embedding for" in line] == []
+    assert sum("these 3 files hold parts of one set of ids" in line for line in told) == 1, done.err
