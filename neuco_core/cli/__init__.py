@@ -196,6 +196,9 @@ def _report(error: BaseException) -> int:
         doing = str(error.__cause__ or error)  # click makes an interrupt an Abort
         click.echo(clean("neuco: interrupted" + (f" {doing}" if doing else "")), err=True)
         return 130
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):  # its message is the help
+        error.show()
+        return error.exit_code
     if isinstance(error, click.ClickException):
         hint = ""
         if isinstance(error, click.UsageError) and error.ctx is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import click
@@ -14,9 +15,12 @@ from neuco_core.cli.output import clean, echo_json, json_option, table, warn_of_
 from neuco_core.contract.contract import FAILED, OK, SKIPPED, Finding, all_checks, run_checks
 from neuco_core.contract.subjects import Subject, subject_of
 from neuco_core.encode.coverage import one_line, validate_file
-from neuco_core.errors import LACKING, DataError, PluginError, UnknownIdError, UsageError
-from neuco_core.plugins.catalog import catalog, load_dataset
+from neuco_core.errors import LACKING, DataError, FetchError, PluginError, UnknownIdError, UnpinnedError, UsageError
+from neuco_core.plugins.catalog import catalog, list_tasks, load_dataset
+from neuco_core.runs.files import ALLOW, refuse_labels
+from neuco_core.scoring.leaks import leaks
 from neuco_core.specs import Dataset, Method, Task, resolve
+from neuco_core.tables.embeddings import read_embeddings
 from neuco_core.tables.embeddings_files import as_file
 from neuco_core.text import counted, join_names
 
@@ -39,6 +43,7 @@ class ContractHelp(click.Command):
 @click.option("--only", multiple=True, metavar="CHECK", help="Run only this check; may be repeated.")
 @click.option("--allow-unpinned", is_flag=True, help="Skip a source that is not pinned yet, instead of failing.")
 @click.option("--dataset", shell_complete=ids_of("dataset"), help="What a file of embeddings should cover.")
+@click.option(ALLOW, is_flag=True, help="Accept a file of embeddings although a column of it is the label of a task.")
 @json_option
 def check(
     names: Sequence[str],
@@ -46,6 +51,7 @@ def check(
     only: Sequence[str],
     allow_unpinned: bool,
     dataset: str | None,
+    allow_labels: bool,
     as_json: bool,
 ) -> None:
     """Check tasks, methods and datasets against the contract. NAME is an id, PATH the directory of a plugin.
@@ -60,6 +66,9 @@ def check(
     evidence. Every check is essential unless it says otherwise.
     """
     if dataset is not None:
+        if not allow_labels:
+            for name in names:
+                _refuse_labels(as_file(Path(name)), dataset)
         _check_embeddings(names, load_dataset(dataset), as_json)
         return
     if bool(names) == everything or not all(names):
@@ -90,6 +99,13 @@ def check(
         echo_json(msgspec.to_builtins(findings))
     warn_of_suites()
     _end(findings, len(specs))
+
+
+def _refuse_labels(path: Path, dataset: str) -> None:
+    embeddings = read_embeddings(path)
+    for task in list_tasks(dataset=dataset):
+        with suppress(FetchError, UnpinnedError):  # labels that are not here
+            refuse_labels(path, leaks(embeddings, task.labels()))
 
 
 def _check_embeddings(files: Sequence[str], dataset: Dataset, as_json: bool) -> None:
@@ -132,6 +148,8 @@ def _specs(name: str, tasks: Mapping[str, Task], methods: Mapping[str, Method]) 
         raise PluginError("no task or method is registered from this directory", where=folder, hint=PATH_HINT)
     away = [tree for tree in ("neuco_tasks", "neuco_methods") if Path(tree, name, "__init__.py").is_file()]
     hint = f"{away[0]}/{name} is not on the Python path: export PYTHONPATH={Path.cwd()}" if away else NAME_HINT
+    if Path(name).is_file():
+        hint = f"A file of embeddings is checked with its dataset: neuco check {name} --dataset ID"
     raise UnknownIdError("task or method", name, {*tasks, *methods, *datasets}, hint=hint)
 
 

@@ -13,6 +13,7 @@ from neuco_core.errors import ScoreError
 from neuco_core.files import jsonable
 from neuco_core.progress import show_progress
 from neuco_core.protocol import Protocol
+from neuco_core.runs.files import ALLOW
 from neuco_core.scoring.leaks import columns_used
 from neuco_core.scoring.quality import ruled
 from neuco_core.scoring.splits import cut_groups
@@ -37,9 +38,17 @@ TEST = "corrected resampled t-test"
     help="Of the interval and of the verdict.",
 )
 @click.option("--strict", is_flag=True, help="Refuse a file with missing values instead of reading them as 0.")
+@click.option(ALLOW, is_flag=True, help="Compare a file although a column of it is the label of a task.")
 @json_option
 def compare(
-    a: str, b: str, threads: int | None, confidence: float, strict: bool, as_json: bool, **selection: Any
+    a: str,
+    b: str,
+    threads: int | None,
+    confidence: float,
+    strict: bool,
+    allow_labels: bool,
+    as_json: bool,
+    **selection: Any,
 ) -> None:
     """Compare A with B, each a method's id or a file of embeddings, task by task.
 
@@ -59,6 +68,7 @@ def compare(
             threads=threads,
             progress=progress,
             same_dataset=choice.same_dataset,
+            allow_labels=allow_labels,
         )
     compared = {pair.task for pair in pairs if pair.status == "ok"}
     for warning in cut_groups((t, rules) for rules, tasks in choice.groups for t in tasks if t.label in compared):

@@ -269,7 +269,7 @@ def _show_scores(scored: Sequence[tuple[PlannedOutcome, Record]], *, several_met
         if check:
             other = "" if check["protocol"] == record.protocol else "*"
             met = {True: " met", False: " NOT MET", None: f" ({check['method']}{other})"}[check["met"]]
-            baseline = f"{check['score']:.4f} ± {check['tolerance']:.4f}{met}"
+            baseline = f"{check['score']:.4f}{met}"
         row = {
             "method": outcome.cell.method.label,
             "protocol": record.protocol,

@@ -64,7 +64,7 @@ def open_file(
     samples: dict[str, set[str]] = {}  # by dataset
     comparable: dict[str, dict[str, None]] = {}  # by dataset: the samples that other methods are scored on
     warnings: dict[str, None] = dict.fromkeys(oddities(embeddings))
-    found: list[Leak] = []  # labels beyond doubt
+    found: list[Leak] = []
     for task in tasks:
         with suppress(NeucoError):  # labels that cannot be had: the plan says so
             labels = shared_labels(task, shared)
@@ -73,12 +73,10 @@ def open_file(
                 samples.setdefault(task.dataset, set()).update(labelled[task.label])
                 comparable.setdefault(task.dataset, {}).update(dict.fromkeys(labels.ids))
                 of_task = list(leaks(embeddings, labels))
-                found += (leak for leak in of_task if leak.same)
+                found += of_task
                 warnings.update((leak.sentence, None) for leak in of_task)
-    if found and not allow_labels:  # it would rank first, and a warning is soon out of sight
-        columns = join_names([*dict.fromkeys(leak.column for leak in found)])
-        hint = f"Leave {columns} out of the file; if it is meant, add {ALLOW}, in Python allow_labels=True"
-        raise DataError(found[0].sentence, where=path, hint=hint)
+    if not allow_labels:
+        refuse_labels(path, found)
     overlap = any(first & second for first, second in itertools.combinations(samples.values(), 2))
     if not several or overlap:
         require_one_dataset(path, tasks, {task: len(names) for task, names in labelled.items()})
@@ -95,6 +93,15 @@ def open_file(
     method = file_method(path, name or method_id(path), [*samples] or [tasks[0].dataset])
     columns = columns_used(embeddings)
     return EmbeddingsFile(path.absolute(), method, strict, left_out, ids, columns, tuple(warnings), tuple(gaps))
+
+
+def refuse_labels(path: Path, found: Iterable[Leak]) -> None:
+    """Refuse a file with labels beyond doubt: it would come first, and a warning is soon out of sight."""
+    same = [leak for leak in found if leak.same]
+    if same:
+        columns = join_names([*dict.fromkeys(leak.column for leak in same)])
+        hint = f"Leave {columns} out of the file; if it is meant, add {ALLOW}, in Python allow_labels=True"
+        raise DataError(same[0].sentence, where=path, hint=hint)
 
 
 def are_parts(files: Sequence[EmbeddingsFile]) -> bool:

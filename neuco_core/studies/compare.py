@@ -16,6 +16,7 @@ from neuco_core.errors import ScoreError, UnknownIdError, UsageError
 from neuco_core.plugins.catalog import load_metric
 from neuco_core.progress import Progress, show_progress
 from neuco_core.protocol import Protocol
+from neuco_core.runs.files import refuse_labels
 from neuco_core.scoring.cell import outcome_of, score_cell
 from neuco_core.scoring.compare import Comparison, common, compare_scores, holm
 from neuco_core.scoring.leaks import LeakWarning, leaks
@@ -185,10 +186,17 @@ def compare_tasks(
     threads: int | None = None,
     progress: Progress | None = None,
     same_dataset: bool = False,
+    allow_labels: bool = True,
 ) -> list[Pair]:
-    """Score both on the same splits of every task, each under its protocol, and test the differences."""
+    """Score both on the same splits of every task, each under its protocol, and test the differences.
+
+    A file with a task's labels in a column is refused unless ``allow_labels``.
+    """
     rules = {task.label: protocol for protocol, tasks in groups for task in tasks}
     inputs = gather([task for _, tasks in groups for task in tasks], a, b, same_dataset=same_dataset)
+    for source in (a, b):
+        if isinstance(source, FileSource) and not allow_labels:
+            refuse_labels(source.path, (leak for i in inputs if i.labels for leak in leaks(source.read(), i.labels)))
 
     def show(number: int, half: int, done: int, total: int) -> None:
         if progress:

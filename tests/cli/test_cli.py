@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import json
 import re
+import shlex
 import subprocess
 import sys
 import tomllib
@@ -13,7 +14,9 @@ from pathlib import Path
 import pytest
 
 from neuco_core.cli import COMMANDS, GROUPS
+from neuco_core.cli.new import new
 from neuco_core.contract.builtin import HEAVY
+from neuco_core.site import render
 from tests.command import neuco, neuco_here, python
 from tests.contract.helpers import quick_neuco
 from tests.installed import install
@@ -25,6 +28,20 @@ def plugin(folder: Path, name: str, source: str | None = None) -> Path:
     path.parent.mkdir(parents=True)
     path.write_text(ONE.format(id=name) if source is None else source)
     return path
+
+
+def test_without_a_command_the_help_is_shown_as_it_is() -> None:
+    done = neuco_here()
+    assert (done.code, done.text) == (2, neuco_here("--help").out)
+
+
+def test_commands_shown_on_the_site_have_all_options() -> None:
+    """Each is read by the command line's own parser; a path or an id need not be there."""
+    templates = Path(render.__file__).with_name("templates")
+    shown = re.findall(r"neuco new (\w+) (.*?)(?:\\n|\")", "".join(p.read_text() for p in templates.glob("*.html")))
+    assert len(shown) == 3
+    for noun, words in shown:
+        new.commands[noun].make_context(noun, shlex.split(words))
 
 
 @pytest.mark.parametrize(

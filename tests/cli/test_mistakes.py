@@ -85,6 +85,7 @@ MISTAKES = {
     "leaderboard show olinda --colour red": (2, "has no option 'colour'; expected weights"),
     "data fetch olinda_see": (3, "no task 'olinda_see'. Did you mean 'olinda_sea_level'"),
     "data pin": (2, "no task given. Give tasks, or a suite with --suite"),
+    "check mine.csv": (3, "with its dataset: neuco check mine.csv --dataset ID"),
     "check olinda_see": (3, "no task or method 'olinda_see'. Did you mean 'olinda_sea_level'"),
     "explain averagin olinda_sea_level": (3, "no method 'averagin'. Did you mean 'averaging'"),
     "new tusk x": (2, "No such command 'tusk'. Did you mean 'task'?"),
@@ -145,6 +146,11 @@ def test_a_column_of_labels_is_told_before_it_is_scored(
     score = ("score", "--embeddings", tmp_path / "mine.csv", "--dataset", "olinda", "--k", 2, "--jobs", 1)
     refused = neuco_here(*score)
     assert (refused.code, refused.out) == (4, "")
+    for other in (("compare", tmp_path / "mine.csv", "averaging"), ("check", tmp_path / "mine.csv")):
+        same = neuco_here(*other, "--dataset", "olinda")
+        assert (same.code, same.out) == (4, ""), other
+        assert same.err.splitlines()[-1] == refused.err.splitlines()[-1]
+    assert neuco_here("check", tmp_path / "mine.csv", "--dataset", "olinda", "--allow-labels").code == 0
     done = neuco_here(*score, "--allow-labels")
     first, second, *_ = done.err.splitlines()
     assert first == "mine.csv: 3 columns (f0, f1, truth)"
