@@ -14,7 +14,7 @@ from neuco_core.files import jsonable
 from neuco_core.progress import show_progress
 from neuco_core.protocol import Protocol
 from neuco_core.runs.files import ALLOW
-from neuco_core.scoring.leaks import columns_used
+from neuco_core.scoring.leaks import columns_used, replaced_values
 from neuco_core.scoring.quality import ruled
 from neuco_core.scoring.splits import cut_groups
 from neuco_core.specs import to_json
@@ -60,6 +60,8 @@ def compare(
     for source in sources:
         if isinstance(source, FileSource):
             click.echo(clean(f"{source.name}: {columns_used(source.read())}"), err=True)
+            if replaced := replaced_values(source.read()):
+                warn(f"{source.name}: {replaced}; --strict refuses them")
     with prompt_interrupt(), show_progress() as progress:
         pairs = compare_tasks(
             *sources,

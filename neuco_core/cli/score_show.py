@@ -346,7 +346,8 @@ def _remarks(scored: Sequence[tuple[PlannedOutcome, Record]]) -> Iterator[str]:
     }
     for counts in sorted(lost):
         yield f"{counts} are in neither part of a split: too near to the tested ones (mean over the splits)"
-    replaced = {o.cell.method.label: record.samples.get("replaced_values", 0) for o, record in scored}
-    for name, count in replaced.items():
+    replaced = {o.cell.method.label: (record.samples.get("replaced_values", 0), o.cell.file) for o, record in scored}
+    for name, (count, file) in replaced.items():
         if count:
-            yield f"{name}: {count} values are missing or not numbers and count as 0; --strict refuses them"
+            first = f" (the first: {file.first_replaced})" if file and file.first_replaced else ""
+            yield f"{name}: {count} values are missing or not numbers and count as 0{first}; --strict refuses them"

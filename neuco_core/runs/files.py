@@ -29,7 +29,8 @@ class EmbeddingsFile:
     """A file as a method; ``ids`` are its samples, ``left_out`` says of tasks why it has nothing for them.
 
     ``columns`` says which of its columns are taken for values, ``warnings`` which of them seem to hold labels;
-    ``gaps``, which are warnings, too, say which labelled samples it lacks.
+    ``gaps``, which are warnings, too, say which labelled samples it lacks. ``first_replaced`` is where the first value
+    is that counts as 0.
     """
 
     path: Path
@@ -40,6 +41,7 @@ class EmbeddingsFile:
     columns: str = ""
     warnings: tuple[str, ...] = ()
     gaps: tuple[str, ...] = ()
+    first_replaced: str = ""
 
 
 def open_file(
@@ -92,7 +94,8 @@ def open_file(
         left_out = {task: f"{reason}: {example}" for task, reason in left_out.items()}
     method = file_method(path, name or method_id(path), [*samples] or [tasks[0].dataset])
     columns = columns_used(embeddings)
-    return EmbeddingsFile(path.absolute(), method, strict, left_out, ids, columns, tuple(warnings), tuple(gaps))
+    first = embeddings.first_replaced
+    return EmbeddingsFile(path.absolute(), method, strict, left_out, ids, columns, tuple(warnings), tuple(gaps), first)
 
 
 def refuse_labels(path: Path, found: Iterable[Leak]) -> None:

@@ -45,6 +45,13 @@ def columns_used(embeddings: Embeddings) -> str:
     return f"{counted(len(names), 'column')} ({listed}){unused}"
 
 
+def replaced_values(embeddings: Embeddings) -> str:
+    """How many values of a file count as 0, and where the first of them is; "" if none does."""
+    count = sum(embeddings.replaced.values())
+    where = f"; the first at {embeddings.first_replaced}" if embeddings.first_replaced else ""
+    return f"{counted(count, 'value')} missing or not a number, counted as 0{where}" if count else ""
+
+
 def oddities(embeddings: Embeddings) -> Iterator[str]:
     """What is wrong with embeddings, whatever the labels are."""
     if len(embeddings) > 1 and not np.ptp(embeddings.values, axis=0).any():

@@ -19,7 +19,7 @@ from neuco_core.progress import Progress, show_progress
 from neuco_core.protocol import Protocol
 from neuco_core.runs.files import examples, missing_samples
 from neuco_core.scoring.cell import outcome_of, score_cell
-from neuco_core.scoring.leaks import LeakWarning, columns_used, leaks, oddities
+from neuco_core.scoring.leaks import LeakWarning, columns_used, leaks, oddities, replaced_values
 from neuco_core.scoring.quality import middle, odd_splits, ruled, split_count
 from neuco_core.scoring.scorer import Score
 from neuco_core.scoring.splits import cut_groups
@@ -229,7 +229,7 @@ def _evaluate(
     lacking: dict[str, list[str]] = {}  # what of the samples of some tasks has no embedding, by the sentence
     if isinstance(source, FileSource):
         notes[f"{source.name}: {columns_used(source.read())}"] = None
-        for oddity in oddities(source.read()):
+        for oddity in filter(None, (*oddities(source.read()), replaced_values(source.read()))):
             warnings.warn(f"{source.name}: {oddity}", stacklevel=3)
             notes[f"{source.name}: {oddity}"] = None
     for number, (task, rules) in enumerate(sorted(tasks, key=lambda item: item[0].dataset)):
@@ -260,7 +260,7 @@ def _evaluate(
         first, reason = next(iter(left_out.items()))
         what = f"none of {counted(len(left_out), 'task')} could be scored; {first}: {reason}"
         raise ScoreError(what, where=source.name)
-    for gap in _gaps(source.name, scores, lacking):
+    for gap in _gaps(source, scores, lacking):
         warnings.warn(gap, stacklevel=3)
         notes[gap] = None
     for message in cut_groups((task, rules) for task, rules in tasks if task.label in scores):
@@ -274,10 +274,11 @@ def _evaluate(
     return Results(source.name, in_order, left_out, tuple(notes), source)
 
 
-def _gaps(name: str, scores: Mapping[str, Score], lacking: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """What the embeddings lack: numbers, and samples that have a label."""
+def _gaps(source: Source, scores: Mapping[str, Score], lacking: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """What the embeddings lack: numbers (of a file that is known before), and samples that have a label."""
+    name = source.name
     replaced = max(score.samples["replaced_values"] for score in scores.values())
-    if replaced:
+    if replaced and not isinstance(source, FileSource):
         yield f"{name}: {counted(replaced, 'value')} missing or not a number, counted as 0"
     for gap, tasks in lacking.items():
         yield f"{name} on {join_names(tasks, 2)}: {gap}"

@@ -42,6 +42,8 @@ ELSEWHERE = (
 class Embeddings(Brief):
     """One float32 row per id; ``sha256`` is of ids and values; ``replaced`` counts values that became 0, by reason.
 
+    ``first_replaced`` says where the first of them was, if that is known.
+
     ``columns`` are the columns of the file that hold the values, ``ignored`` those that do not; both are empty where
     the values had no names.
     """
@@ -52,6 +54,7 @@ class Embeddings(Brief):
     replaced: Mapping[str, int] = field(default_factory=dict)
     ignored: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
+    first_replaced: str = ""
     _moments: dict[tuple[object, int], tuple[float, float]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )

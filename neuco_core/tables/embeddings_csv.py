@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -91,16 +91,28 @@ def read_csv(path: Path, strict: bool, dim: int | None, *, gaps: bool = False) -
     if blocks is not None:
         with suppress(OddError):
             read = _read_blocks(blocks, columns, strict)
-    ids, values, replaced = read or _read_carefully(path, columns, strict)
-    return make_embeddings(ids, values, replaced=replaced, **columns.names, where=path)
+    ids, values, replaced = read or _read_carefully(path, columns, strict, gaps=gaps)
+    made = make_embeddings(ids, values, replaced=replaced, **columns.names, where=path)
+    return replace(made, first_replaced=_first_replaced(path, columns)) if replaced else made
 
 
-def _read_carefully(path: Path, columns: CsvColumns, strict: bool) -> Table:
+def _first_replaced(path: Path, columns: CsvColumns) -> str:
+    rows = _csv.read_rows(path)
+    next(rows)
+    for _, row in rows:
+        for place in columns.places:
+            if math.isnan(_number(row[place])):
+                return f"id {_csv.clean_id(row[columns.header.index('id')])!r}, column {columns.header[place]!r}"
+    return ""
+
+
+def _read_carefully(path: Path, columns: CsvColumns, strict: bool, *, gaps: bool = False) -> Table:
     values = bytearray()  # which grows, and holds each number once
     id_place = columns.header.index("id")
     lines: list[int] = []
     names: list[str] = []
     replaced: Counter[str] = Counter()
+    texts: Counter[int] = Counter()  # cells that are no numbers, by column
     rows = _csv.read_rows(path)
     next(rows)
     for line, row in rows:
@@ -115,7 +127,9 @@ def _read_carefully(path: Path, columns: CsvColumns, strict: bool) -> Table:
                 what, hint = "value is not a number", "Without strict it becomes 0 and is counted"
             raise DataError(what, where=where, got=_csv.shown([cells[first]]), hint=hint)
         for column in np.flatnonzero(np.isnan(numbers)):
-            replaced["missing" if cells[column].strip() in _csv.MISSING else "not_a_number"] += 1
+            missing = cells[column].strip() in _csv.MISSING
+            replaced["missing" if missing else "not_a_number"] += 1
+            texts[column] += not missing
             numbers[column] = 0
         values += numbers.tobytes()
         lines.append(line)
@@ -123,6 +137,10 @@ def _read_carefully(path: Path, columns: CsvColumns, strict: bool) -> Table:
     ids = _csv.clean_ids(names, path, lines)
     if replaced.total() == len(lines) * len(columns.places):
         raise DataError("no value is numeric", where=path, got=f"{len(lines)} rows, {len(columns.places)} columns")
+    whole = [columns.header[columns.places[column]] for column in sorted(texts) if texts[column] == len(lines)]
+    if whole and not gaps:
+        hint = f"Leave {_csv.shown(whole)} out of the file"
+        raise DataError("text in every row of a column", where=path, got=_csv.shown(whole), hint=hint)
     return list(ids), np.frombuffer(values, np.float32).reshape(len(lines), -1), replaced
 
 
@@ -228,6 +246,8 @@ def _read_blocks(blocks: Blocks, columns: CsvColumns, strict: bool) -> Table:
         ids += names
         replaced += counts
     if "" in ids or len(set(ids)) != len(ids) or replaced.total() == len(ids) * len(columns.places):
+        raise OddError
+    if replaced["not_a_number"] >= len(ids):  # a column may be text in every row
         raise OddError
     return ids, values[: len(ids)], replaced
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import zipfile
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
 
@@ -179,9 +180,13 @@ def _from_arrays(
     if missing and strict:
         hint = "Without strict they become 0 and are counted"
         raise DataError("values are not numbers", where=path, got=f"NaN in {missing} places", hint=hint)
-    if missing:
-        values = np.where(np.isnan(values), np.float32(0), values)
-    return make_embeddings(ids.tolist(), values, replaced={"missing": missing} if missing else {}, where=path, **names)
+    if not missing:
+        return make_embeddings(ids.tolist(), values, where=path, **names)
+    row, place = np.argwhere(np.isnan(values))[0] if values.ndim == 2 else (0, 0)
+    values = np.where(np.isnan(values), np.float32(0), values)
+    made = make_embeddings(ids.tolist(), values, replaced={"missing": missing}, where=path, **names)
+    column = repr(made.columns[place]) if made.columns else place
+    return replace(made, first_replaced=f"id {made.ids[row]!r}, column {column}")
 
 
 def write_npz(embeddings: Embeddings, path: Path) -> None:

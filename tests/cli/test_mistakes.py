@@ -44,6 +44,7 @@ MISTAKES = {
     FILE + "noid.csv": (4, "no column named 'id'; got '0', '1'. Rename the column that holds the ids"),
     FILE + "unnamed.csv": (4, "column 1: a column has no name. Write the file without its row index"),
     FILE + "words.csv --strict": (4, "value is not a number; got 'x'. Without strict it becomes 0"),
+    FILE + "words.csv": (4, "text in every row of a column; got '0' … Leave '0' out of the file"),
     FILE + "allwords.csv": (4, "no value is numeric; got 30 rows, 2 columns"),
     FILE + "broken.parquet": (4, "damaged Parquet file"),
     FILE + "broken.npz": (4, "damaged NPZ file"),
@@ -171,3 +172,16 @@ def test_parts_of_one_set_are_told_once(monkeypatch: pytest.MonkeyPatch, tmp_pat
     told = [line for line in done.err.splitlines() if line.startswith("neuco: warning: ")]
     assert [line for line in told if "no embedding for" in line] == []
     assert sum("these 3 files hold parts of one set of ids" in line for line in told) == 1, done.err
+
+
+def test_the_first_value_that_counts_as_0_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    ids = load_task("olinda_elevation_mean").labels().ids
+    features = np.random.default_rng(0).standard_normal((len(ids), 2))
+    table = pd.DataFrame(features, index=pd.Index(ids, name="id"), columns=["a", "b"])
+    table.iloc[3, 1] = np.nan
+    table.to_csv(tmp_path / "gaps.csv")
+    monkeypatch.setenv("NEUCO_REGISTRY", str(tmp_path / "registry"))
+    words = ("--task", "olinda_elevation_mean", "--k", 2, "--protocol", "ridge")
+    first = f"id '{ids[3]}', column 'b'"
+    assert first in neuco_here("score", "--embeddings", tmp_path / "gaps.csv", "--jobs", 1, *words).out
+    assert first in neuco_here("compare", tmp_path / "gaps.csv", "averaging", *words).err

@@ -166,7 +166,7 @@ def test_missing_values_and_samples_are_told(frame: pd.DataFrame, tmp_path: Path
     with pytest.warns(UserWarning, match="gaps") as caught:
         evaluated = evaluate(tmp_path / "gaps.csv", SUITE, k=2)
     expected = [
-        "gaps.csv: 1 value missing or not a number, counted as 0",
+        f"gaps.csv: 1 value missing or not a number, counted as 0; the first at id '{named[0]}', column '0'",
         f"gaps.csv on {TASK}, olinda_elevation_std and 1 more: no embedding for 8 of {len(frame)} labelled samples "
         f"({named[-8]}, {named[-7]}, {named[-6]} and 5 more): not comparable with methods that have all; no label for "
         "1 id (x8)",

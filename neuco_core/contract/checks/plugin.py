@@ -58,9 +58,9 @@ def files(subject: Subject) -> str:
     folder = subject.folder
     if folder is None:  # tests are not installed, the card is
         distribution = subject.spec.origin.distribution
-        source = _editable_card(distribution)
-        text = source.read_text(encoding="utf-8", errors="replace") if source else _installed_card(distribution)
-        _require_card(subject, text, source or distribution, f"{distribution}'s README.md")
+        edited = _editable_card(distribution)
+        shown = edited.read_text(encoding="utf-8", errors="replace") if edited else _installed_card(distribution)
+        _require_card(subject, shown, edited or distribution, f"{distribution}'s README.md")
         return f"the card of {distribution}"
     card, test = folder / "README.md", folder / "test.py"
     text = card.read_text(encoding="utf-8", errors="replace") if card.is_file() else ""
