@@ -129,7 +129,7 @@ def _read_carefully(path: Path, columns: CsvColumns, strict: bool, *, gaps: bool
         for column in np.flatnonzero(np.isnan(numbers)):
             missing = cells[column].strip() in _csv.MISSING
             replaced["missing" if missing else "not_a_number"] += 1
-            texts[column] += not missing
+            texts[int(column)] += not missing
             numbers[column] = 0
         values += numbers.tobytes()
         lines.append(line)

@@ -181,7 +181,7 @@ def _from_arrays(
         hint = "Without strict they become 0 and are counted"
         raise DataError("values are not numbers", where=path, got=f"NaN in {missing} places", hint=hint)
     if not missing:
-        return make_embeddings(ids.tolist(), values, where=path, **names)
+        return make_embeddings(ids.tolist(), values, replaced={}, where=path, **names)
     row, place = np.argwhere(np.isnan(values))[0] if values.ndim == 2 else (0, 0)
     values = np.where(np.isnan(values), np.float32(0), values)
     made = make_embeddings(ids.tolist(), values, replaced={"missing": missing}, where=path, **names)
