@@ -137,13 +137,17 @@ class Current:
                 raise UnknownIdError("suite", name, self.suites)
         return [self.suites[name] for name in names] if names else list(self.suites.values())
 
-    def board(self, suite: Suite, options: Mapping[str, Any] | None = None, only: Sequence[str] = ()) -> Board:
-        """The board of a suite; with ``only``, the pool is the methods that match one of the patterns."""
+    def choose_records(self, only: Sequence[str] = ()) -> list[Record]:
+        """All records, or those of the methods that match one of the patterns."""
         methods = sorted({record.method for record in self.records})
         for pattern in only:
             if not any(fnmatchcase(method, pattern) for method in methods):
                 raise UnknownIdError("method", pattern, methods)
-        chosen = [r for r in self.records if not only or any(fnmatchcase(r.method, pattern) for pattern in only)]
+        return [r for r in self.records if not only or any(fnmatchcase(r.method, pattern) for pattern in only)]
+
+    def board(self, suite: Suite, options: Mapping[str, Any] | None = None, only: Sequence[str] = ()) -> Board:
+        """The board of a suite; with ``only``, the pool is the methods that match one of the patterns."""
+        chosen = self.choose_records(only)
         of_suite = [r for r in chosen if r.task in suite.tasks and r.protocol == suite.protocol]
         board = with_facts(build_board(chosen, suite, options, stale=self.why_stale), of_suite, self.confirmed)
         return replace(board, rule=f"{board.rule}; only the methods {', '.join(only)}") if only else board

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,10 +10,12 @@ from typing import Any
 
 from msgspec.structs import replace as replace_fields
 
+from neuco_core.boards.cells import fold, from_records
 from neuco_core.boards.formatting import RANK, show
+from neuco_core.boards.kinds.neuco import indistinguishable
 from neuco_core.boards.model import Board, BoardRow, Publication
 from neuco_core.boards.published import Published, PublishedRow, list_published
-from neuco_core.boards.store import current
+from neuco_core.boards.store import Current, current
 from neuco_core.env import available_cores, registry_dir
 from neuco_core.errors import DataError, NeucoError, UnknownIdError, UsageError
 from neuco_core.plugins.catalog import Catalog, load_protocol
@@ -108,16 +110,17 @@ def rank_on(
     titles = {method: title + YOURS for method, title in names_by_method.items()}
     if published is not None:
         board = _beside(published, titles, records).board(options)
+        alike: Mapping[str, Sequence[str]] = dict.fromkeys(titles, ())  # printed scores have no splits to test
     else:
         pool = replace(now, records=[*now.records, *records])
-        board = pool.board(chosen, options, (*only, *titles) if only else ())
+        board, alike = _with_alike(pool, chosen, options, (*only, *titles) if only else (), titles)
     rows = {row.method: row for row in board.rows}
     file_ranks: list[FileRank] = []
     notes: list[str] = []
     for file, lacking in zip(opened, missing, strict=True):
         row = rows[file.method.id]
         shown = names_by_method[row.method]
-        sentence = _sentence(board, shown, row)
+        sentence = _sentence(board, shown, row, alike[row.method])
         if lacking and row.rank is not None:
             count = counted(sum(map(len, lacking.values())), "labelled sample")
             sentence = f"Not comparable: {shown} lacks {count} that the other methods have. {sentence}"
@@ -162,12 +165,28 @@ def rank_of(
     """Where a method with records stands on a suite's board."""
     now = current(registry or registry_dir())
     chosen = now.choose([suite])[0] if isinstance(suite, str) else suite
-    board = now.board(chosen, options, (*only, method) if only else ())
+    board, alike = _with_alike(now, chosen, options, (*only, method) if only else (), [method])
     rows = {row.method: row for row in board.rows}
     if method not in rows:
         raise UnknownIdError("method on this board", method, rows)
-    sentence = _sentence(board, method, rows[method], "has")
+    sentence = _sentence(board, method, rows[method], alike[method], "has")
     return Standing(board, (FileRank(Path(method), rows[method], sentence, {}),), (sentence,))
+
+
+def _with_alike(
+    pool: Current, suite: Suite, options: Mapping[str, Any] | None, only: Sequence[str], methods: Iterable[str]
+) -> tuple[Board, dict[str, Sequence[str]]]:
+    """The board, and those whom its test does not tell from some of its methods, the nearest in rank first."""
+    board = pool.board(suite, options, only)
+    cells, copies = fold(from_records(pool.choose_records(only), suite, pool.why_stale))
+    alike: dict[str, Sequence[str]] = {}
+    for method in methods:
+        ranked = copies.get(method, method)
+        alike[method] = ()
+        if ranked in board.ranks and board.kind == "neuco":
+            same = indistinguishable(cells, ranked, board.options)
+            alike[method] = sorted(same, key=lambda other: (abs(board.ranks[other] - board.ranks[ranked]), other))
+    return board, alike
 
 
 def _open(path: Path, tasks: Sequence[Task], name: str, suite: str, shared: str, allow_labels: bool) -> EmbeddingsFile:
@@ -217,17 +236,15 @@ def _missing(file: EmbeddingsFile, tasks: Sequence[Task], shared: str) -> dict[s
     return {dataset: tuple(names) for dataset, names in lacking.items() if names}
 
 
-def _sentence(board: Board, name: str, row: BoardRow, verb: str = "would have") -> str:
+def _sentence(board: Board, name: str, row: BoardRow, alike: Sequence[str], verb: str = "would have") -> str:
     if row.same_as:
         first = next(other for other in board.rows if other.method == row.same_as)
-        return f"{name} has the same embeddings as {row.same_as}. {_sentence(board, row.same_as, first, 'has')}"
+        return f"{name} has the same embeddings as {row.same_as}. {_sentence(board, row.same_as, first, alike, 'has')}"
     if row.rank is None:
         lacks = f"it has no score on {len(row.lacks)} of {counted(len(row.cells), 'task')} ({join_names([*row.lacks])})"
         return f"{name} is not ranked: {row.note or lacks}."
     interval, how = row.intervals.get(RANK.key), board.uncertainty
     sure = f"; ranks {show(RANK, interval)} are plausible at {how.level:.0%}" if interval and how else ""
-    group = {other for group in board.groups or () if row.method in group for other in group} - {row.method}
-    alike = sorted(group, key=lambda other: (abs(board.ranks[other] - board.ranks[row.method]), other))  # nearest first
     tied = f"; statistically indistinguishable from {join_names(alike)}" if alike else ""
     if len(board.ranked) == 1:
         return f"{name} is the only method with scores here, so there is no rank yet."

@@ -104,7 +104,7 @@ def _tiles(page: PageData) -> list[tuple[str, str, str, str]]:
         below = gaps(board)
         ranks = [str(row.rank) for row, after in pairwise(board.ranked) if after.method in below]
         label = f"after {'rank' if len(ranks) == 1 else 'ranks'} {', '.join(ranks[:6])}"
-        tiles.append(("Clear gaps", label + (", …" if len(ranks) > 6 else "") if ranks else "none", "", ""))
+        tiles.append(("Groups end", label + (", …" if len(ranks) > 6 else "") if ranks else "none", "", ""))
     for column in board.task_columns[:1]:
         weighed = [(task.values[column.key] or 0, task.id) for task in board.tasks if column.key in task.values]
         if len(weighed) > 1:

@@ -10,8 +10,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from neuco_core import Standing, load_method, load_task, rank_on
+from neuco_core import Standing, evaluate, load_method, load_task, rank_on
 from neuco_core.boards.store import stored_board
+from neuco_core.cubes.cubes import CubeBatch
 from neuco_core.errors import DataError, UnknownIdError, UsageError
 from tests.command import neuco_here as neuco
 
@@ -57,6 +58,19 @@ def test_the_same_embeddings_have_the_same_place(standing: Standing) -> None:
         f"band_statistics has rank {theirs.rank} of {len(standing.board.ranked)}; "
         f"ranks {interval.low}–{interval.high} are plausible at 95%"
     )
+
+
+def test_those_named_as_indistinguishable_are_those_whose_scores_do_not_differ() -> None:
+    """Means of bands rank beside efficientnet, which surely scores higher, and far from autoencoder, their equal."""
+
+    def means(batch: CubeBatch) -> np.ndarray:
+        return np.asarray(batch.values.mean(axis=(1, 3, 4)))
+
+    standing = evaluate(means, "olinda", name="means").rank_on("olinda")
+    assert str(standing).endswith("; statistically indistinguishable from autoencoder.")
+    rows = {row.method: row for row in standing.board.rows}
+    higher = [rows["efficientnet"].cells[t].values["score"] > rows["means"].cells[t].values["score"] for t in TASKS]
+    assert (all(higher), rows["means"].rank, rows["efficientnet"].rank) == (True, 3, 4)
 
 
 def test_what_a_file_lacks_is_named(standing: Standing) -> None:

@@ -28,7 +28,16 @@ from neuco_core.boards.model import (
 from neuco_core.boards.stats.diagnostics import Moves, diagnose, furthest, redundant, spearman, without_each
 from neuco_core.boards.stats.rank_intervals import Intervals, groups
 from neuco_core.boards.stats.ranking import DIGITS, Ranking, Rule, aggregations, positions, rank
-from neuco_core.boards.stats.uncertainty import LEVEL, SEED, Assessment, TaskScores, assess, assess_tasks, mean_interval
+from neuco_core.boards.stats.uncertainty import (
+    LEVEL,
+    SEED,
+    Assessment,
+    TaskScores,
+    assess,
+    assess_tasks,
+    mean_interval,
+    surely_differ,
+)
 from neuco_core.errors import UsageError
 from neuco_core.text import counted
 
@@ -159,6 +168,22 @@ def rank_cells(cells: Cells, *, coverage: str = "complete", replicates: int = 10
         return ranked
     alike = tuple(tuple(board.names[m] for m in group) for group in groups(board.order, board.sure.apart))
     return replace(ranked, groups=alike, uncertainty=Uncertainty(LEVEL, HOW, replicates, SEED))
+
+
+def indistinguishable(cells: Cells, method: str, options: Mapping[str, Any]) -> list[str]:
+    """The methods that the test of the groups does not tell from one, wherever a board with these options ranks them.
+
+    Groups are runs of neighbours in the ranking, in which a pair that differs in the other order stays together.
+    """
+    rule = Rule(**{key: value for key, value in options.items() if key not in ("coverage", "replicates")})
+    chosen = pool(cells, options["coverage"])
+    names = [one.id for one in chosen.methods]
+    scores = [task_scores(chosen, task) for task in chosen.tasks]
+    differ = surely_differ(scores, rule, np.array([one.baseline for one in chosen.methods]))
+    if differ is None:
+        return []
+    same = zip(names, differ[names.index(method)], strict=True)
+    return [name for name, differs in same if not differs and name != method]
 
 
 def _doubted(cell: Cell) -> Cell:

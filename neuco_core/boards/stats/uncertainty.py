@@ -125,13 +125,26 @@ def judged(
 ) -> tuple[Ranking, Ranking, Pairs]:
     """The ranking that is shown, those of the replicates, and what these and the scores say of all pairs."""
     shown, again = rank(observed, rule, baselines), rank(q, rule, baselines)
-    # The smooth counterpart of the weighted rank. With the paper's weights it orders methods as mean Q does.
-    spread = observed.std(axis=1)
-    scale = shown.weights / np.where(spread > 0, spread, 1.0)
+    scale = q_scale(shown, observed)
     found = differences(tasks, scale)
     in_order = (found.better > 0) & (shown.weighted[:, None] < shown.weighted)
     pairs = Pairs(share_behind(-(scale[:, None] * q).sum(axis=1)), found.sure(LEVEL) & (in_order | in_order.T))
     return shown, again, pairs
+
+
+def q_scale(shown: Ranking, observed: np.ndarray) -> np.ndarray:
+    """The smooth counterpart of the weighted rank. With the paper's weights it orders methods as mean Q does."""
+    spread = observed.std(axis=1)
+    scale: np.ndarray = shown.weights / np.where(spread > 0, spread, 1.0)
+    return scale
+
+
+def surely_differ(tasks: Sequence[TaskScores], rule: Rule, baselines: np.ndarray | None = None) -> np.ndarray | None:
+    """Of which pairs, (methods, methods), the mean scores surely differ, whichever of them the board ranks higher."""
+    if not all(task.resamples for task in tasks):
+        return None
+    observed = np.round(np.stack([observed_q(task) for task in tasks]), DIGITS)
+    return differences(tasks, q_scale(rank(observed, rule, baselines), observed)).sure(LEVEL)
 
 
 def differences(tasks: Sequence[TaskScores], scale: np.ndarray) -> Contrasts:
