@@ -224,7 +224,13 @@ def _computed(names: Sequence[str]) -> tuple[list[tuple[Suite, Board]], list[Neu
     help="Show these columns and tasks only, e.g. mean_q,mini_*; repeatable. Markdown, CSV and LaTeX, too.",
 )
 @click.option("--values", default="", metavar="KEY", help="What stands under each task, e.g. q or rank.")
-@click.option("--only", multiple=True, metavar="GLOB", help="Rank these methods only; repeatable.")
+@click.option(
+    "--only",
+    multiple=True,
+    metavar="GLOB",
+    callback=split_commas,
+    help="Rank these methods only; repeatable, or separated by commas.",
+)
 @click.option("--kind", default="", metavar="KIND", help="Rank the suite by another kind of board.")
 @click.option(
     "--with",

@@ -7,7 +7,7 @@ import json
 import os
 import sys
 import textwrap
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import redirect_stdout
 from typing import Any, TypeVar
 
@@ -123,7 +123,7 @@ def table(
     With ``drop`` it fits a terminal: headers lose their common ``prefix``, sentences are wrapped, and the columns in
     ``drop`` go, the first one first, and a line says which. Names and numbers stay whole, so that they can be copied.
     Without, or where there is no terminal, it is as wide as it is. On a terminal headers, and the cells ``strong``
-    (row, column), stand out.
+    (row, column), stand out. Where that is not room enough, sentences wrap after every word, then other columns go.
     """
     head, *body = [[clean(cell) for cell in row] for row in (headers, *rows)]
     if not sys.stdout.isatty():
@@ -137,27 +137,36 @@ def table(
             lines.append("  ".join(cells).rstrip())
         return "\n".join(lines)
     columns, gone = list(range(len(head))), []
+    widths: dict[int, int] = {}
     limit = room() if drop is not None else None
     if limit is not None:
         head = [name.removeprefix(prefix) or name for name in head]
-        least = {i: _least_width(head[i], [row[i] for row in body], i in right) for i in columns}
-        for column in drop or ():
-            if sum(least[i] + 2 for i in columns) - 2 > limit:
-                columns.remove(column)
-                gone.append(column)
-    drawn = _rich_table(head, body, right, columns, limit, strong)
+        for narrow, candidates in ((NARROW, drop or ()), (1, columns[:0:-1])):
+            least = {i: _least_width(head[i], [row[i] for row in body], i in right, narrow) for i in columns}
+            for column in candidates:
+                if sum(least[i] + 2 for i in columns) - 2 > limit:
+                    columns.remove(column)
+                    gone.append(column)
+        widths = {i: max(cell_len(row[i]) for row in (head, *body)) for i in columns}
+        while sum(widths[i] + 2 for i in columns) - 2 > limit:
+            wide = [i for i in columns if widths[i] > least[i]]
+            if not wide:
+                break  # a single name is wider than the terminal, which then breaks the line itself
+            widths[max(wide, key=widths.__getitem__)] -= 1
+    drawn = _rich_table(head, body, right, columns, widths, strong)
     if limit and gone:
         line = f"{NOT_SHOWN} {join_names([head[i] for i in sorted(gone)], 3)}"
         drawn += "\n" + textwrap.fill(line, limit, **WHOLE_WORDS)
     return drawn
 
 
-def _least_width(header: str, cells: Sequence[str], number: bool) -> int:
-    """What a column needs: numbers and names are not cut, sentences and headers can be wrapped."""
-    words = [cell_len(word) for word in header.split()]
+def _least_width(header: str, cells: Sequence[str], number: bool, narrow: int) -> int:
+    """What a column needs: numbers and names are not cut, sentences and headers can be wrapped, ``narrow`` or wider."""
     whole = max((cell_len(cell) for cell in cells), default=0)
+    texts = [header] if number else [header, *cells]
+    words = [cell_len(word) for text in texts for word in text.split()]
     if not number and any(" " in cell for cell in cells):
-        whole = min(whole, NARROW)
+        whole = min(whole, narrow)
     return max([whole, *words])
 
 
@@ -166,7 +175,7 @@ def _rich_table(
     body: Sequence[Sequence[str]],
     right: Collection[int],
     columns: Sequence[int],
-    limit: int | None,
+    widths: Mapping[int, int],
     strong: Collection[tuple[int, int]],
 ) -> str:
     # heavy (50 ms): listings into a pipe do without
@@ -178,19 +187,13 @@ def _rich_table(
     plain_rule = Box("    \n    \n -  \n    \n    \n    \n    \n    \n", ascii=True)
     shown = Table(box=plain_rule, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
     for i in columns:
-        cells = [row[i] for row in body]
-        shown.add_column(
-            Text(head[i]),
-            justify="right" if i in right else "left",
-            min_width=_least_width(head[i], cells, i in right),
-            overflow="fold",
-        )
+        shown.add_column(Text(head[i]), justify="right" if i in right else "left", width=widths.get(i), overflow="fold")
     for number, row in enumerate(body):
         shown.add_row(*(Text(row[i], style="bold" if (number, i) in strong else "") for i in columns))
     # no-color.org: not for those who have asked for none
     coloured = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
     file = io.StringIO()
-    console = Console(file=file, width=limit or 10_000, force_terminal=coloured, no_color=not coloured)
+    console = Console(file=file, width=10_000, force_terminal=coloured, no_color=not coloured)
     console.print(shown)
     return "\n".join(line.rstrip() for line in file.getvalue().splitlines())
 

@@ -106,6 +106,25 @@ def test_nothing_is_wider_than_the_terminal(command: tuple[str, ...]) -> None:
     assert max(map(len, lines)) <= 80
 
 
+@pytest.mark.parametrize("columns", [60, 80, 100])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("leaderboard", "show", "olinda"),
+        ("compare", "averaging", "pca", "--task", "olinda_elevation_mean", "--task", "olinda_sea_level"),
+    ],
+)
+def test_what_is_shown_is_whole(command: tuple[str, ...], columns: int) -> None:
+    """In a narrow terminal a column goes, or its sentences wrap; no number, name or word is cut."""
+    told = set(neuco_here(*command).out.split())
+    _, shown = unstyled(neuco_in_terminal(*command, columns=columns)).split("\n", 1)
+    table_lines = shown.partition("Not shown")[0].splitlines()
+    words = [word for line in table_lines for word in line.split() if word.strip("-")]
+    known = told | {word.removeprefix("olinda_") for word in told}
+    assert [word for word in words if word not in known] == []
+    assert max(map(len, table_lines)) <= columns
+
+
 def test_colour_only_on_a_terminal_and_not_for_those_who_want_none() -> None:
     shown = neuco_in_terminal("suites")
     assert shown.startswith("\x1b[1msuite")
