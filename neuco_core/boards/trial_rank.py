@@ -19,7 +19,7 @@ from neuco_core.boards.store import Current, current
 from neuco_core.env import available_cores, registry_dir
 from neuco_core.errors import DataError, NeucoError, UnknownIdError, UsageError
 from neuco_core.plugins.catalog import Catalog, load_protocol
-from neuco_core.records.model import Record
+from neuco_core.records.model import Key, Record
 from neuco_core.records.store import read_all
 from neuco_core.runs.engine import default_limits, open_engine
 from neuco_core.runs.files import EmbeddingsFile, free_names, open_file
@@ -104,15 +104,23 @@ def rank_on(
     with shared_folder() as shared:
         opened = [_open(path, tasks, names[path], chosen.id, shared, allow_labels) for path in paths]
         now = current(registry)  # takes longer than to see that a file will not do
+        now.choose_records(only)  # refuses an unknown name before anything is scored
         records = list(_score(opened, tasks, chosen.protocol, shared, on_record))
         missing = [_missing(file, tasks, shared) for file in opened]
     names_by_method = {file.method.id: name or file.path.name for file in opened}
     titles = {method: title + YOURS for method, title in names_by_method.items()}
+    datasets = {task.id: task.dataset for task in tasks}
+    uncounted: dict[Key, str] = {}
+    for file, lacking in zip(opened, missing, strict=True):
+        for record in records:
+            if record.ok and record.method == file.method.id and datasets[record.task] in lacking:
+                count = counted(len(lacking[datasets[record.task]]), "labelled sample")
+                uncounted[record.key] = f"it lacks {count} that the other methods have"
     if published is not None:
         board = _beside(published, titles, records).board(options)
         alike: Mapping[str, Sequence[str]] = dict.fromkeys(titles, ())  # printed scores have no splits to test
     else:
-        pool = replace(now, records=[*now.records, *records])
+        pool = replace(now, records=[*now.records, *records], stale={**now.stale, **uncounted})
         board, alike = _with_alike(pool, chosen, options, (*only, *titles) if only else (), titles)
     rows = {row.method: row for row in board.rows}
     file_ranks: list[FileRank] = []
@@ -121,9 +129,9 @@ def rank_on(
         row = rows[file.method.id]
         shown = names_by_method[row.method]
         sentence = _sentence(board, shown, row, alike[row.method])
-        if lacking and row.rank is not None:
+        if any(key[0] == row.method for key in uncounted):
             count = counted(sum(map(len, lacking.values())), "labelled sample")
-            sentence = f"Not comparable: {shown} lacks {count} that the other methods have. {sentence}"
+            sentence = f"Not comparable: {shown} lacks {count} that the other methods have, so it has no rank."
         file_rank = FileRank(file.path, row, sentence, lacking)
         file_ranks.append(file_rank)
         notes += _notes(file_rank, file, records)

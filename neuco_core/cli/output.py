@@ -127,12 +127,12 @@ def table(
     """
     head, *body = [[clean(cell) for cell in row] for row in (headers, *rows)]
     if not sys.stdout.isatty():
-        widths = [max(cell_len(row[i]) for row in (head, *body)) for i in range(len(head))]
+        whole = [max(cell_len(row[i]) for row in (head, *body)) for i in range(len(head))]
         lines = []
-        for row in (head, ["-" * width for width in widths], *body):
+        for row in (head, ["-" * width for width in whole], *body):
             cells = []
             for i, cell in enumerate(row):
-                fill = " " * (widths[i] - cell_len(cell))
+                fill = " " * (whole[i] - cell_len(cell))
                 cells.append(fill + cell if i in right else cell + fill)
             lines.append("  ".join(cells).rstrip())
         return "\n".join(lines)
@@ -141,10 +141,13 @@ def table(
     limit = room() if drop is not None else None
     if limit is not None:
         head = [name.removeprefix(prefix) or name for name in head]
+        least: dict[int, int] = {}
         for narrow, candidates in ((NARROW, drop or ()), (1, columns[:0:-1])):
+            if least and sum(least[i] + 2 for i in columns) - 2 <= limit:
+                break
             least = {i: _least_width(head[i], [row[i] for row in body], i in right, narrow) for i in columns}
             for column in candidates:
-                if sum(least[i] + 2 for i in columns) - 2 > limit:
+                if column in columns and sum(least[i] + 2 for i in columns) - 2 > limit:
                     columns.remove(column)
                     gone.append(column)
         widths = {i: max(cell_len(row[i]) for row in (head, *body)) for i in columns}

@@ -277,15 +277,18 @@ def _score(request: ScoreRequest, choice: Choice, preview: Preview | None, form:
     for warning in cut_groups((o.cell.task, protocols[o.record.protocol]) for o in results if o.record and o.record.ok):
         warn(warning)
     Answer(plans, results, made, preview, save=request.save).give(form)
-    scored = any(outcome.status == "ok" for outcome in results)
-    if request.files and choice.suite and scored and form.form == "table":
-        board, tasks = choice.suite, {task.id for task in choice.tasks}
+    # A file with a score missing, or scored on fewer samples than others, would have no rank.
+    whole = all(o.record and o.record.ok and o.record.samples["used"] == o.record.samples["labels"] for o in results)
+    if request.files and choice.suite and whole and form.form == "table":
+        board, by, tasks = choice.suite, "", {task.id for task in choice.tasks}
         if not any(record.task in tasks and record.ok for record in read_all(registry_dir())):
             # Nobody has scores on it: a published board of its tasks, if a file can be placed on one.
             published = (item for item in list_published(registry_dir()) if item.protocol and tasks <= {*item.tasks})
-            board = next((item.id for item in published), board)
+            item = next(published, None)
+            if item is not None:
+                board, by = item.id, f" (by that board's protocol, {item.protocol})"
         command = ["neuco", "leaderboard", "show", board, "--with", str(request.files[0])]
-        click.echo(f"where it would stand: {shlex.join(command)}")
+        click.echo(f"where it would stand: {shlex.join(command)}{by}")
     _end(results, request, () if request.everything else choice.asked)
 
 

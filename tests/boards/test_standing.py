@@ -82,7 +82,8 @@ def test_what_a_file_lacks_is_named(standing: Standing) -> None:
     told = "warning: pca.csv: in olinda, no embedding for 8 of 1849 labelled samples ("
     assert (notes.count(told), notes.count(f"{ids[0]}, {ids[1]}")) == (1, 1)
     assert notes.count("not comparable with methods that have all; no label for 1 id (misspelt).") == 1
-    assert "Not comparable: pca.csv lacks 8 labelled samples that the other methods have. pca.csv would have" in notes
+    assert "Not comparable: pca.csv lacks 8 labelled samples that the other methods have, so" in notes
+    assert (part.row.rank, "pca.csv would have" in notes) == (None, False)
     assert "pca.csv: 1 value missing or not a number, counted as 0." in notes
 
 
@@ -91,11 +92,11 @@ def test_rows_are_marked_and_the_pool_is_that_of_the_board(standing: Standing, c
     assert titles["mine"] == "mine.parquet (yours)"
     assert not any("yours" in title for method, title in titles.items() if method not in ("mine", "pca-file"))
     others = stored_board(committed_registry, "olinda").ranks
-    assert {row.method for row in standing.board.ranked} == {*others, "pca-file"}
+    assert {row.method for row in standing.board.ranked} == {*others}, "a file that lacks samples has no rank"
 
 
 def test_the_command_prints_the_place_last(files: Mapping[str, Path]) -> None:
-    ran = neuco("leaderboard", "show", "olinda", "--with", files["mine"], "--only", "mosaiks", "--only", "random")
+    ran = neuco("leaderboard", "show", "olinda", "--with", files["mine"], "--only", "mosaiks,random")
     assert ran.code == 0, ran.err
     last = ran.out.splitlines()[-1]
     assert last.startswith("mine.parquet would have rank 2 of 3")
@@ -134,6 +135,8 @@ def test_wrong_files_and_boards_are_refused(tmp_path: Path, files: Mapping[str, 
             rank_on("olinda", tmp_path / name)
     with pytest.raises(UnknownIdError, match="Did you mean 'olinda'"):
         rank_on("olinde", files["mine"])
+    with pytest.raises(UnknownIdError, match="no method 'mosaik'"):
+        rank_on("olinda", files["mine"], only=["mosaik"], on_record=lambda record: pytest.fail("scored"))
     with pytest.raises(UsageError, match="no file to rank"):
         rank_on("olinda")
     ran = neuco("leaderboard", "show", "earthvision-2025-challenge", "--with", files["mine"])

@@ -155,8 +155,14 @@ def test_a_place_among_the_published_results(hub: HuggingFace, mine: str) -> Non
     assert "neuco leaderboard show neuco-paper-table-4" in nobody.out
     assert "Rank" not in nobody.out
     pin_labels(suite="neuco-real")
+    lines = Path(mine).read_text().splitlines(keepends=True)
+    few = Path(mine).with_name("few.csv")
+    few.write_text("".join(lines[:-7]))
+    assert "where it would stand" not in score(str(few)).out
     scored = score(mine)
-    assert "where it would stand: neuco leaderboard show neuco-paper-table-4 --with" in scored.out
+    hint = next(line for line in scored.out.splitlines() if line.startswith("where it would stand: "))
+    assert "neuco leaderboard show neuco-paper-table-4 --with" in hint
+    assert hint.endswith(" (by that board's protocol, neuco-2025+k=50,lr=0.0001)")
     stands = neuco("leaderboard", "show", "neuco-paper-table-4", "--with", mine)
     assert stands.code == 0, stands.err
     assert "mine.csv would have rank 19 of 19 among results as published, which were not re-run here" in stands.out
