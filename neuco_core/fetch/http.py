@@ -107,7 +107,7 @@ def _failure(error: Exception, url: str, settings: Settings) -> FetchError:
     if isinstance(error, failed.ChunkedEncodingError | failed.ContentDecodingError):
         return TransientError("the connection was lost in the middle of the file", where=where)
     if isinstance(error, failed.ConnectionError):
-        hint = "Check the network and the proxy settings; NEUCO_OFFLINE=1 uses only local files"
+        hint = "Check the network and the proxy settings; for files that you have, `neuco data link DATASET FOLDER`"
         return TransientError("the server cannot be reached", where=where, hint=hint)
     if isinstance(error, failed.TooManyRedirects):
         return FetchError("too many redirects", where=where)

@@ -228,16 +228,21 @@ def tested_count(n: int, protocol: Protocol, what: str) -> int:
 
 
 def cut_groups(scored: Iterable[tuple[Task, Protocol]]) -> Iterator[str]:
-    """That splits cut through the groups which tasks name: a sentence for each protocol."""
+    """That splits cut through the groups which tasks name: a sentence for each protocol, with a board that has none."""
     cut: dict[str, dict[str, Protocol]] = {}
+    names: dict[str, set[str]] = {}
     for task, protocol in scored:
         splitter = catalog().load(Splitter, protocol.splitter_for(task.splitter))
         keeps_apart = splitter.needs_groups or splitter.needs_split or splitter.needs_positions
         if task.group_column and not keeps_apart:
             cut.setdefault(protocol.name, {})[task.label] = protocol
+            names.setdefault(protocol.name, set()).add(task.id)
     for name, tasks in cut.items():
         whole = next(iter(tasks.values())).with_(splitter="group").name
+        suites, _ = catalog().survey_suites()
+        boards = [s.id for s in suites.values() if s.protocol == whole and names[name] <= s.tasks.keys()]
+        see = f"; see the board {boards[0]}" if boards else ""
         yield (
             f"the splits of {name} cut through the groups of {join_names([*tasks], 1)}: scores may be too high, and "
-            f"intervals too sure; {whole} keeps groups whole"
+            f"intervals too sure; {whole} keeps groups whole{see}"
         )

@@ -95,6 +95,11 @@ def test_rows_are_marked_and_the_pool_is_that_of_the_board(standing: Standing, c
     assert {row.method for row in standing.board.ranked} == {*others}, "a file that lacks samples has no rank"
 
 
+def test_a_board_whose_splits_cut_groups_names_the_one_with_whole_groups(standing: Standing) -> None:
+    (note,) = (note for note in standing.board.notes if "cut through the groups" in note)
+    assert note.endswith("keeps groups whole; see the board olinda-blocks.")
+
+
 def test_the_command_prints_the_place_last(files: Mapping[str, Path]) -> None:
     ran = neuco("leaderboard", "show", "olinda", "--with", files["mine"], "--only", "mosaiks,random")
     assert ran.code == 0, ran.err
