@@ -125,6 +125,17 @@ class Current:
     stale: Mapping[Key, str]
     bad: Mapping[str, NeucoError] = field(default_factory=dict)  # files that are no suites, by the id they would have
     confirmed: Collection[str] = ()
+    reasons_not_compared: Sequence[str] = ()  # of records that rank as they are recorded
+
+    @property
+    def not_compared(self) -> str:
+        """How many records could not be compared with what is here, why, and what follows; "" if none."""
+        if not self.reasons_not_compared:
+            return ""
+        first, *others = sorted(set(self.reasons_not_compared))
+        more = f" ({counted(len(others), 'other reason')} beside it)" if others else ""
+        count = counted(len(self.reasons_not_compared), "record")
+        return f"{count} could not be compared here, their scores count as they are: {first}{more}"
 
     def why_stale(self, record: Record) -> str | None:
         return self.stale.get(record.key)
@@ -165,13 +176,8 @@ def current(registry: Path) -> Current:
         log.warning("%s left out, not registered here: %s. `neuco doctor` lists all", counted(left, "record"), names)
     present = Present()
     stale = stale_records(records, present)
-    not_compared = [present.why_not_compared(record) for record in records if record.ok and record.key not in stale]
-    not_compared = [reason for reason in not_compared if reason]
-    if not_compared:  # they rank as they are recorded
-        first, *others = sorted(set(not_compared))
-        more = f" ({counted(len(others), 'other reason')} beside it)" if others else ""
-        log.warning("%s could not be compared here: %s%s", counted(len(not_compared), "record"), first, more)
-    return Current(suites, records, stale, bad, read_confirmed(registry))
+    reasons = [present.why_not_compared(record) for record in records if record.ok and record.key not in stale]
+    return Current(suites, records, stale, bad, read_confirmed(registry), [reason for reason in reasons if reason])
 
 
 def split_registered(records: Iterable[Record], catalog: Catalog) -> tuple[list[Record], Counter[str]]:

@@ -15,7 +15,7 @@ import click
 from packaging.requirements import Requirement
 
 from neuco_core import __version__
-from neuco_core.boards.store import split_registered
+from neuco_core.boards.store import current, split_registered
 from neuco_core.cli import plugin_problems
 from neuco_core.cli.output import echo_rows, json_option
 from neuco_core.env import PACKAGE, layers, registry_dir
@@ -116,6 +116,9 @@ def _records() -> Iterator[Row]:
         yield "records", "failed", str(error)
         return
     yield "records", "ok", f"{len(here)} of registered tasks and methods"
+    with suppress(NeucoError):  # what is wrong with suites is said below
+        if not_compared := current(registry_dir()).not_compared:
+            yield "records", "missing", not_compared
     for name, count in unregistered.items():
         yield "records", "missing", f"{counted(count, 'record')} of {name}, not registered here: on no board"
 

@@ -368,6 +368,8 @@ def print_board(board: Board, grid: report.Grid, *, details: bool = False) -> No
     for section in report.details(board) if details else ():
         click.echo()
         print_section(board, section)
+    if details and board.suite and (not_compared := current(registry_dir()).not_compared):
+        say(not_compared)
 
 
 def print_section(board: Board, section: Section) -> None:

@@ -364,9 +364,11 @@ def test_a_record_that_could_not_be_compared_here_ranks_and_is_told(
 
     monkeypatch.setattr(fingerprint, "embeddings_key", needs_weights)
     assert run("show", "trial").output == before
-    assert caplog.messages == [
-        "2 records could not be compared here: method 'pca' needs weights, which is not installed"
-    ]
+    assert caplog.messages == []
+    assert run("show", "trial", "--details").output.splitlines()[-1] == (
+        "2 records could not be compared here, their scores count as they are: "
+        "method 'pca' needs weights, which is not installed"
+    )
 
 
 def test_a_file_cannot_be_recorded_beside_a_method_with_nearly_its_name(registry: Path, tmp_path: Path) -> None:
