@@ -29,7 +29,7 @@ from neuco_core.cli.options import (
     task_options,
     together,
 )
-from neuco_core.cli.output import can_ask, clean, warn
+from neuco_core.cli.output import can_ask, clean, say, warn
 from neuco_core.cli.score_show import (
     Answer,
     AnswerForm,
@@ -277,6 +277,8 @@ def _score(request: ScoreRequest, choice: Choice, preview: Preview | None, form:
     for warning in cut_groups((o.cell.task, protocols[o.record.protocol]) for o in results if o.record and o.record.ok):
         warn(warning)
     Answer(plans, results, made, preview, save=request.save).give(form)
+    if choice.suite and without_labels(choice.tasks):
+        say(f"The labels of the whole suite: `neuco data pin --suite {choice.suite}`.")
     # A file with a score missing, or scored on fewer samples than others, would have no rank.
     whole = all(o.record and o.record.ok and o.record.samples["used"] == o.record.samples["labels"] for o in results)
     if request.files and choice.suite and whole and form.form == "table":

@@ -146,6 +146,11 @@ def test_wrong_files_and_boards_are_refused(tmp_path: Path, files: Mapping[str, 
         rank_on("olinda")
     ran = neuco("leaderboard", "show", "earthvision-2025-challenge", "--with", files["mine"])
     assert (ran.code, "this published board does not say how a file would be scored" in ran.err) == (2, True)
+    ran = neuco("leaderboard", "show", "neuco-real", "--with", files["mine"])
+    assert (ran.code, ran.err.count("no labels of suite neuco-real are on this machine")) == (4, 1)
+    assert "`neuco data pin --suite neuco-real`" in ran.err
+    ran = neuco("score", "--embeddings", files["mine"], "--suite", "neuco-real")
+    assert "`neuco data pin --suite neuco-real`" in ran.out
     ran = neuco("leaderboard", "show", "neuco-paper-table-4", "--with", files["mine"])
     assert (ran.code, "no score on biomass_mean" in ran.err) == (4, True)
     assert "neuco data pin biomass_mean" in ran.err
