@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import click
+import msgspec
 
 from neuco_core.boards.model import plain
 from neuco_core.boards.report import grid
@@ -27,7 +28,7 @@ from neuco_extensions.challenge.evalai.worker import Bridge, EvalAIWorker
 from neuco_extensions.challenge.evaluate import check as check_file
 from neuco_extensions.challenge.host import Host, sweep
 from neuco_extensions.challenge.journal import RefusedError
-from neuco_extensions.challenge.rules import AMENDMENTS, ChallengeLimits, load_challenge, read_ids
+from neuco_extensions.challenge.rules import AMENDMENTS, ZONED, ChallengeLimits, Moment, load_challenge, read_ids
 from neuco_extensions.challenge.seal import SEAL
 from neuco_extensions.challenge.seal import seal as seal_challenge
 from neuco_extensions.challenge.setup import add_team, renew_token, write_example
@@ -119,11 +120,11 @@ def submit(folder: Path, file: Path, team: str, phase: str, at: str | None, priv
 
 
 def _moment(option: str, text: str) -> datetime:
+    """A time as the rules read it: no zone is guessed, since no amendment brings a deadline forward again."""
     try:
-        moment = datetime.fromisoformat(text)
-        return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
-    except (ValueError, OverflowError) as error:
-        raise UsageError(f"bad {option}", expected="a time such as 2025-01-10T12:00:00Z", got=repr(text)) from error
+        return msgspec.convert(text, Moment).astimezone(UTC)
+    except (msgspec.ValidationError, OverflowError) as error:
+        raise UsageError(f"bad {option}", expected=ZONED, got=repr(text)) from error
 
 
 @challenge.command()

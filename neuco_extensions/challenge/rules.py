@@ -33,6 +33,7 @@ REVEAL = "reveal.json"  # written when the challenge is closed
 AMENDMENTS = "amendments.json"  # deadlines that were extended after the seal
 LARGEST_RULES = 4_000_000  # bytes: thousands of teams
 LARGEST_IDS = 1_000_000_000
+ZONED = "a time with its zone, such as 2025-01-10T12:00:00Z"
 TEAM_ID = r"[a-z0-9][a-z0-9_-]{0,39}"
 TeamId = Annotated[str, Meta(pattern=rf"^{TEAM_ID}\Z")]
 Moment = Annotated[datetime, Meta(tz=True)]
@@ -318,7 +319,7 @@ def _explained(error: msgspec.ValidationError, values: Mapping[str, Any], path: 
     elif "enum" in message:
         expected = " or ".join(map(repr, get_args(get_type_hints(kind).get(field)))) or None
     elif field in ("start", "end"):
-        expected = "a time with its zone, such as 2025-01-10T12:00:00Z"
+        expected = ZONED
     where = f"{path}, {field_path}" if field_path else path
     return SpecError(message, where=where, expected=expected, hint=f"{advice}See docs/ref/challenge.md")
 

@@ -325,13 +325,16 @@ def test_a_deadline_is_never_earlier_than_now_or_than_the_published_one(folder: 
     ):
         host.amend("dev", moment, now=max(moment, DEV))
     assert not (folder / "public/amendments.json").exists()
-    for end in ("soon", "9999-12-31T23:59:59-12:00"):
-        assert neuco_here("challenge", "amend", folder, "dev", "--end", end).code == 2
+    for end in ("soon", "9999-12-31T23:59:59-12:00", "2100-02-08", "2100-02-08 22:47"):
+        ran = neuco_here("challenge", "amend", folder, "dev", "--end", end, "--yes")
+        assert ran.code == 2
+        assert f"expected a time with its zone, such as 2025-01-10T12:00:00Z, got {end!r}" in ran.err
+    assert not (folder / "public/amendments.json").exists()
 
 
 def test_a_deadline_far_ahead_is_asked_about_again(folder: Path) -> None:
     """No amendment brings it forward again: a slip of the pen would keep the challenge open for good."""
-    amend = ("challenge", "amend", folder, "dev", "--end", "2206-02-08")
+    amend = ("challenge", "amend", folder, "dev", "--end", "2206-02-08T00:00:00Z")
     refused = neuco_here(*amend)
     assert (refused.code, "more than a year ahead; got 2206-02-08" in refused.err) == (2, True)
     assert "or go on with --yes" in refused.err

@@ -71,7 +71,7 @@ def test_a_challenge_from_an_empty_folder_to_the_audit(tmp_path: Path) -> None:
     ids = (folder / "ids.txt").read_text().split()
     write_embeddings(make_embeddings(ids, np.random.default_rng(0).normal(size=(len(ids), 4))), file)
     run("check", file, "--ids", folder / "ids.txt")
-    for phase, day in (("dev", "2025-01-10"), ("test", "2025-02-10")):
+    for phase, day in (("dev", "2025-01-10T00:00:00Z"), ("test", "2025-02-10T00:00:00Z")):
         assert "received; receipt" in run("submit", folder, file, "--team", "alpha", "--phase", phase, "--at", day)
     assert "2 evaluated" in run("evaluate", folder, "--jobs", 2)
     assert "scored" in run("status", folder)

@@ -162,11 +162,13 @@ def test_names_that_nothing_has_are_errors(folder: Path, tmp_path: Path) -> None
 def test_a_host_at_the_terminal_is_told_when_a_phase_is_open(folder: Path, tmp_path: Path) -> None:
     file = embed(tmp_path / "x.npz", 1)
     words = ("challenge", "submit", folder, file, "--team", "alpha", "--phase", "dev")
-    for more in ((), ("--at", "2026-02-01T00:00:00Z"), ("--at", "2025-12-31")):
+    for more in ((), ("--at", "2026-02-01T00:00:00Z"), ("--at", "2025-12-31T00:00:00Z")):
         ran = neuco_here(*words, *more)
         assert ran.code == 4
         assert "phase dev is not open; expected a time from 2026-01-01 00:00:00+00:00 to before 2026-02-01" in ran.err
         assert "say when with --at" in ran.err
+    zoneless = neuco_here(*words, "--at", "2026-01-05 12:00")
+    assert (zoneless.code, "bad --at; expected a time with its zone, such as 2025-" in zoneless.err) == (2, True)
     assert neuco_here(*words, "--at", "2026-02-01T05:29:59+05:30").code == 0
 
 
