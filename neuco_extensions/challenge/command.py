@@ -29,7 +29,7 @@ from neuco_extensions.challenge.evaluate import check as check_file
 from neuco_extensions.challenge.host import Host, sweep
 from neuco_extensions.challenge.journal import RefusedError
 from neuco_extensions.challenge.rules import AMENDMENTS, ZONED, ChallengeLimits, Moment, load_challenge, read_ids
-from neuco_extensions.challenge.seal import SEAL
+from neuco_extensions.challenge.seal import SEAL, unsealed
 from neuco_extensions.challenge.seal import seal as seal_challenge
 from neuco_extensions.challenge.setup import add_team, renew_token, write_example
 from neuco_extensions.challenge.workers import evaluate_waiting, start_engine
@@ -55,15 +55,28 @@ def init(folder: Path) -> None:
     """Write a small working challenge on embedded data into DIR, to be run to its end or made your own."""
     write_example(folder)
     click.echo(f"{folder}: challenge.toml, ids.txt, and labels in private/")
-    click.echo(f"next:\n  neuco challenge team {folder} alpha --title Alpha\n  neuco challenge seal {folder}")
+    click.echo(f"next:\n  neuco challenge team {folder} alpha --title Alpha\n  neuco challenge seal {folder} --dry-run")
 
 
 @challenge.command()
 @FOLDER
-def seal(folder: Path) -> None:
+@click.option("--dry-run", is_flag=True, help="Show what would be sealed, and seal nothing.")
+def seal(folder: Path, dry_run: bool) -> None:
     """Draw the secret seeds and publish hashes of rules, labels and seeds. After this only teams may be added, and
     deadlines extended."""
     rules = load_challenge(folder)
+    phases, tasks = [], []
+    for hidden in unsealed(rules):
+        phase = rules.phase(hidden.phase)
+        phases.append((hidden.phase, f"{phase.start:%F %T%z}", f"{phase.end:%F %T%z}", str(len(hidden.ids))))
+        for name, task in hidden.tasks.items():
+            labels = rules.tasks[name].labels if name in rules.tasks else task.source.url
+            tasks.append((hidden.phase, name, labels, str(len(hidden.labels[name].ids)), task.kind, task.metric))
+    click.echo(table(("phase", "start", "end", "ids"), phases, right={3}) + "\n")
+    click.echo(table(("phase", "task", "labels", "used", "kind", "metric"), tasks, right={3}) + "\n")
+    if dry_run:
+        click.echo(f"nothing is sealed yet; next:\n  neuco challenge seal {folder}")
+        return
     made = seal_challenge(rules)
     click.echo(f"{rules.published / SEAL}: {len(made.commitments)} commitments; publish this file now")
 

@@ -18,7 +18,7 @@ from msgspec import Struct
 from neuco_core.errors import DataError, UsageError
 from neuco_core.fields import Sha256
 from neuco_core.files import canonical, dump, hashed, read_strictly, write_atomic
-from neuco_extensions.challenge.evaluate import hidden
+from neuco_extensions.challenge.evaluate import Hidden, hidden
 from neuco_extensions.challenge.rules import Challenge
 
 SECRETS = "secrets.json"
@@ -60,14 +60,18 @@ def commitment(salt: str, content: str) -> str:
     return hashlib.sha256(bytes.fromhex(salt) + content.encode()).hexdigest()
 
 
-def seal(challenge: Challenge) -> Seal:
-    """Draw seeds and salts, and publish the commitments. It happens once."""
-    path = challenge.private / SECRETS
-    if path.exists() or (challenge.published / SEAL).exists():
+def unsealed(challenge: Challenge) -> list[Hidden]:
+    """What would be sealed, by phase. Labels that cannot be read are better met now than with the first submission."""
+    if (challenge.private / SECRETS).exists() or (challenge.published / SEAL).exists():
         hint = "A challenge is sealed once: copy its rules and labels into a new folder to change them"
         raise UsageError("the challenge is sealed already", where=challenge.folder, hint=hint)
-    for name in challenge.phases:  # labels that cannot be read are better met now than with the first submission
-        hidden(challenge, name, 0)
+    return [hidden(challenge, name, 0) for name in challenge.phases]
+
+
+def seal(challenge: Challenge) -> Seal:
+    """Draw seeds and salts, and publish the commitments. It happens once."""
+    unsealed(challenge)
+    path = challenge.private / SECRETS
     seeds = {name: secrets.randbelow(2**32) for name in challenge.phases}
     sealed = contents(challenge, seeds)
     salts = {name: secrets.token_hex(32) for name in sealed}

@@ -184,6 +184,23 @@ def test_a_challenge_is_sealed_once_and_after_its_labels_were_read(folder: Path)
     assert not (folder / "private/secrets.json").exists()
 
 
+def test_what_is_sealed_is_shown_first_and_a_dry_run_seals_nothing(folder: Path) -> None:
+    for path in ("private/secrets.json", "public/seal.json", "public/rules.json"):
+        (folder / path).unlink()
+    files = set(folder.rglob("*"))
+    dry = neuco_here("challenge", "seal", folder, "--dry-run")
+    assert (dry.code, set(folder.rglob("*"))) == (0, files)
+    lines = [line.split() for line in dry.out.splitlines()]
+    assert ["test", "2026-02-01", "00:00:00+0000", "2026-03-01", "00:00:00+0000", "80"] in lines
+    assert ["dev", "height", "private/labels/height.csv", "60", "regression", "r2"] in lines
+    assert ["test", "water", "private/labels/water.csv", "60", "classification", "f1"] in lines
+    sealed = neuco_here("challenge", "seal", folder)
+    assert sealed.out.startswith(dry.out.partition("nothing is sealed")[0])
+    assert (folder / "public/seal.json").exists()
+    again = neuco_here("challenge", "seal", folder, "--dry-run")
+    assert (again.code, "sealed already" in again.err) == (2, True)
+
+
 # What EvalAI's own check of a configuration asks for (challenge_config_utils.py), and its documentation.
 EVALAI = """title short_description description evaluation_details terms_and_conditions image submission_guidelines
     evaluation_script remote_evaluation start_date end_date published leaderboard challenge_phases dataset_splits
