@@ -30,7 +30,7 @@ from neuco_extensions.challenge.feedback import Rung, feedback
 from neuco_extensions.challenge.host import Host
 from neuco_extensions.challenge.journal import UNREAD, JournalEntry, Verdict, broken_link, published_amendments
 from neuco_extensions.challenge.rules import AMENDMENTS, REVEAL, RULES, Amendment, load_rules
-from neuco_extensions.challenge.seal import LARGEST, PUBLIC_RULES, contents, public_rules, read_secrets
+from neuco_extensions.challenge.seal import LARGEST, PUBLIC_RULES, SEAL, SECRETS, contents, public_rules, read_secrets
 from neuco_extensions.challenge.workers import evaluate_again
 
 CHECKS = {
@@ -119,6 +119,7 @@ def audit(
     journal, nothing else can be proved, and the list ends there.
     """
     try:
+        _require_whole(Path(folder))
         host = Host(folder)
     except NeucoError as error:
         return [AuditCheck("seal", str(error))]
@@ -146,6 +147,16 @@ def audit(
         if all(check.ok for check in checks):
             checks += [AuditCheck("answers", _first(_answers(host, scored))), _boards(host)]
         return checks
+
+
+def _require_whole(folder: Path) -> None:
+    """Tell an auditor who has only what was published, or only a part, what an audit needs."""
+    needed = (RULES, f"private/{SECRETS}", f"public/{SEAL}")
+    missing = [name for name in needed if not (folder / name).exists()]
+    if missing and missing != list(needed[1:]):  # a host who has not sealed yet is told so
+        what = "an audit needs the whole folder of the challenge, private/ included"
+        hint = "With public/ alone, the snippet in docs/howto/challenge/teams.md checks the reveal"
+        raise DataError(what, got=f"a folder without {join_names(missing, 3)}", hint=hint)
 
 
 def _first(problems: Iterable[str]) -> str:

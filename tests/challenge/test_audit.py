@@ -246,6 +246,26 @@ def test_an_edited_journal_is_seen(copy: Path, edit: str, check: str) -> None:
     assert failed(copy)[:1] == [check]
 
 
+@pytest.mark.parametrize("part", ["inside public", "public", "public and rules"])
+def test_an_auditor_with_a_part_of_the_folder_is_told_what_is_needed(copy: Path, part: str) -> None:
+    """Neither to make a challenge nor to seal one."""
+    folder = copy / "public" if part == "inside public" else copy
+    shutil.rmtree(copy / "private")
+    if part == "public":
+        (copy / "challenge.toml").unlink()
+    (check,) = audit(folder, InProcess())
+    assert "an audit needs the whole folder of the challenge, private/ included" in check.wrong
+    assert "the snippet in docs/howto/challenge/teams.md checks the reveal" in check.wrong
+    assert "neuco challenge" not in check.wrong
+
+
+def test_an_audit_before_the_seal_names_the_seal(copy: Path) -> None:
+    for path in ("private/secrets.json", "public/seal.json"):
+        (copy / path).unlink()
+    (check,) = audit(copy, InProcess())
+    assert "not sealed yet" in check.wrong
+
+
 def test_a_journal_that_was_cut_is_seen(copy: Path) -> None:
     path = copy / "private/journal.sqlite3"
     path.write_bytes(path.read_bytes()[:6000])
