@@ -289,8 +289,10 @@ def _answers(host: Host, scored: list[JournalEntry]) -> Iterator[str]:
     for entry in sorted(scored, key=lambda entry: entry.answer_number or 0):
         ladder, records = (entry.team, entry.phase), host.records(entry)
         expected, rung = feedback(host.challenge.phase(entry.phase), entry.id, records, rungs.get(ladder))
-        if expected != entry.feedback or rung != entry.rung:
+        if expected != entry.feedback:
             yield f"{entry.name} was told {entry.feedback}, not {expected}"
+        elif rung != entry.rung:
+            yield f"{entry.name} has the rung {entry.rung}, not {rung}"
         if rung == entry.id:
             rungs[ladder] = Rung(expected["mean_q"], entry.id, records)
 

@@ -26,6 +26,7 @@ from tests.command import neuco_here
 
 # Processes that submit, and that evaluate; how many are killed; what the teams send.
 CLIENTS, WORKERS, KILLS, SENT = 8, 2, 4, 40
+HOST_PAGE = Path(__file__).parents[2] / "docs/howto/challenge/host.md"
 Action = tuple[str, str, str, str]
 
 
@@ -184,7 +185,14 @@ def test_one_changed_byte_or_a_file_that_is_gone_is_seen(
     assert failed(copy)[:1] == [check]
 
 
-# What is written over a column, as SQL. ``attempts``, ``worker`` and ``detail`` decide nothing.
+# What is written over a column, as SQL, and no audit sees, since nobody can make it again: it decides nothing.
+UNSEEN = {
+    "attempts": "attempts + 1",
+    "worker": "'x'",
+    "finished": "'2026-03-05T00:00:00+00:00'",  # a time that is none, or has not passed, is seen
+    "detail": "'x'",
+}
+# What is written over a column, as SQL, and must be seen.
 FORGED = {
     "id": ["id + 100"],
     "team": ["team || 'x'"],
@@ -228,7 +236,29 @@ def test_whatever_a_rank_depends_on_is_sealed_or_compared(copy: Path, column: st
 
 
 def test_every_column_that_decides_something_is_forged() -> None:
-    assert {*FORGED, "attempts", "worker", "detail"} == set(JournalEntry._fields)
+    assert {*FORGED, *UNSEEN} == set(JournalEntry._fields)
+
+
+@pytest.mark.parametrize("column", UNSEEN)
+def test_what_no_audit_sees_changes_nothing_that_is_published_and_is_named(copy: Path, column: str) -> None:
+    with closing(sqlite3.connect(copy / "private/journal.sqlite3", isolation_level=None)) as db:
+        assert db.execute(f"UPDATE submissions SET {column} = {UNSEEN[column]}").rowcount == 6
+    assert failed(copy) == []
+    _, _, limits = HOST_PAGE.read_text(encoding="utf-8").partition("No audit shows")
+    assert f"`{column}`" in limits.partition("\n\n")[0]
+
+
+@pytest.mark.parametrize(
+    ("column", "forged", "wrong"),
+    [
+        ("rung", "7", "s000001 has the rung 7, not 1"),
+        ("feedback", """'{"mean_q": 99.0}'""", "s000001 was told {'mean_q': 99.0}, not {'mean_q': "),
+    ],
+)
+def test_an_answer_that_was_changed_names_the_field(copy: Path, column: str, forged: str, wrong: str) -> None:
+    with closing(sqlite3.connect(copy / "private/journal.sqlite3", isolation_level=None)) as db:
+        db.execute(f"UPDATE submissions SET {column} = {forged} WHERE id = 1")
+    assert [wrong in check.wrong for check in audit(copy, InProcess()) if check.name == "answers"] == [True]
 
 
 @pytest.mark.parametrize(
