@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
+from collections import Counter
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -172,12 +173,12 @@ def evaluate(folder: Path, retry: int | None, engine: str, jobs: int, threads: i
         sweep(host.challenge.private)
         if retry is not None:
             host.journal.retry(retry)
-        count = 0
+        counts = Counter[str]()
         for entry in evaluate_waiting(host, start_engine(engine, jobs), jobs, threads=threads):
-            count += 1
+            counts[entry.state] += 1
             result = f"mean Q {entry.mean_q:.3f}" if entry.mean_q is not None else clean(entry.detail)
             click.echo(f"submission {entry.id} of {entry.team} in {entry.phase}: {entry.state}, {result}")
-        click.echo(f"{count} evaluated")
+        click.echo(f"{counts['scored']} scored, {counts['failed']} failed")
 
 
 @challenge.command()

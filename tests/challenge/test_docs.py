@@ -73,7 +73,9 @@ def test_a_challenge_from_an_empty_folder_to_the_audit(tmp_path: Path) -> None:
     run("check", file, "--ids", folder / "ids.txt")
     for phase, day in (("dev", "2025-01-10T00:00:00Z"), ("test", "2025-02-10T00:00:00Z")):
         assert "received; receipt" in run("submit", folder, file, "--team", "alpha", "--phase", phase, "--at", day)
-    assert "2 evaluated" in run("evaluate", folder, "--jobs", 2)
+    write_embeddings(make_embeddings(ids[1:], np.zeros((len(ids) - 1, 4))), file)  # which lacks an id
+    run("submit", folder, file, "--team", "alpha", "--phase", "dev", "--at", "2025-01-11T00:00:00Z")
+    assert run("evaluate", folder, "--jobs", 2).endswith("\n2 scored, 1 failed\n")
     assert "scored" in run("status", folder)
     assert "Alpha" in run("board", folder, "test")
     assert "alpha is new" in run("board", folder, "test", "--final", "--history")
