@@ -22,7 +22,7 @@ from neuco_core.boards.diff import Snapshot, TeamRank, Version, replay
 from neuco_core.boards.model import SCORE, STD, Board, BoardRow, BoardSuite, BoardTask, Column, Ranked
 from neuco_core.boards.stats.ranking import DIGITS, Rule, positions, rank
 from neuco_core.errors import DataError, UsageError
-from neuco_extensions.challenge.host import Host, is_visible
+from neuco_extensions.challenge.host import Host, is_visible, visible_at
 from neuco_extensions.challenge.journal import JournalEntry
 from neuco_extensions.challenge.rules import Challenge, Phase
 
@@ -133,6 +133,16 @@ def live_board(host: Host, phase: str, *, now: datetime | None = None) -> Board:
     board = rank_cells(cells, "challenge", {"by": "mean_q"}, suite=_suite(host.challenge, phase, {}))
     rows = tuple(msgspec.structs.replace(row, cells={}) for row in board.rows)
     return msgspec.structs.replace(board, rows=rows, tasks=(), cell_columns=(), cells="")
+
+
+def first_shown(host: Host, phase: str) -> datetime | None:
+    """From when the open board of a phase has a row, by what has been evaluated; None if that gives none."""
+    challenge = host.challenge
+    visible = [visible_at(entry, challenge.limits.tick) for entry in host.journal.submissions(phase)]
+    for moment in sorted(min(moment, challenge.phase(phase).end) for moment in visible if moment is not None):
+        if live_board(host, phase, now=moment).rows:
+            return moment
+    return None
 
 
 def _visible(host: Host, phase: str, now: datetime | None) -> list[JournalEntry]:

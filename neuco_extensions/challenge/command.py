@@ -22,7 +22,7 @@ from neuco_core.progress import show_progress
 from neuco_extensions.challenge.audit import CHECKS, public_entry
 from neuco_extensions.challenge.audit import audit as run_audit
 from neuco_extensions.challenge.audit import close as close_challenge
-from neuco_extensions.challenge.board import final_board, history, live_board
+from neuco_extensions.challenge.board import final_board, first_shown, history, live_board
 from neuco_extensions.challenge.evalai.api import FILES, Account
 from neuco_extensions.challenge.evalai.export import export as export_files
 from neuco_extensions.challenge.evalai.worker import Bridge, EvalAIWorker
@@ -221,6 +221,7 @@ def board(folder: Path, phase: str, final: bool, site: Path | None, past: bool, 
                 click.echo(f"{version.at}\n  " + "\n  ".join(str(change) for change in version.changes))
             return
         made = final_board(host, phase) if final else live_board(host, phase)
+        first = None if final or made.rows else first_shown(host, phase)
         if site is not None:
             from neuco_core.site.page_data import About, PageData  # heavy: only for pages
             from neuco_core.site.write import write_site  # heavy: only for pages
@@ -231,7 +232,8 @@ def board(folder: Path, phase: str, final: bool, site: Path | None, past: bool, 
     if as_json:
         echo_json(plain(made))
     elif not made.rows:
-        click.echo(f"{made.about.title}: no team has a score that may be seen yet")
+        since = f"; the first may be seen from {first:%F %T%z}" if first else ""
+        click.echo(f"{made.about.title}: no team has a score that may be seen yet{since}")
     else:
         print_board(made, grid(made, "q") if final else grid(made))
 

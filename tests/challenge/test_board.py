@@ -14,8 +14,9 @@ from neuco_core.errors import DataError
 from neuco_extensions.challenge.audit import audit
 from neuco_extensions.challenge.board import final_board, history, live_board
 from neuco_extensions.challenge.feedback import mean_q, standard_error
-from neuco_extensions.challenge.host import Host
-from tests.challenge.parts import DEV, TEST, InProcess, embed, make_challenge, work
+from neuco_extensions.challenge.host import Host, visible_at
+from tests.challenge.parts import DEV, TEST, InProcess, bad_file, embed, make_challenge, work
+from tests.command import neuco_here
 
 SENT = {
     "dev": (("alpha", 1.0), ("beta", 0.6), ("base", 3.0)),
@@ -81,6 +82,25 @@ def test_the_open_board_ranks_by_what_was_told_alone(tmp_path: Path) -> None:
         assert [(row.rank, row.values["mean_q"]) for row in live_board(host, "dev").rows] == [(1, 1000.0), (1, 1000.0)]
         assert [version.ranks for version in history(host, "dev", final=False)][-1] == {"alpha": 1, "beta": 1}
         assert {row.rank for row in final_board(host, "dev").rows} == {1, 2}
+
+
+def test_an_empty_board_says_from_when_it_has_a_score(tmp_path: Path) -> None:
+    open_now = {"start = 2026-01-01": "start = 2020-01-01", "2026-02-01": "2100-02-01", "2026-03-01": "2100-03-01"}
+    folder = make_challenge(tmp_path / "c", {**open_now, "dim = 16": "dim = 16\ntick = 3600"})
+    nothing = "A toy challenge: dev: no team has a score that may be seen yet"
+    with Host(folder) as host:
+        host.submit("alpha", "dev", bad_file(tmp_path / "1.csv", "ids"))
+        host.submit("beta", "dev", embed(tmp_path / "private.npz", 0.5), public=False)
+        work(host)
+        assert neuco_here("challenge", "board", folder, "dev").out == f"{nothing}\n"
+        entry = host.submit("alpha", "dev", embed(tmp_path / "a.npz", 0.5))
+        work(host)
+        moment = visible_at(host.journal.get(entry.id), 3600)
+        assert moment is not None
+        shown = neuco_here("challenge", "board", folder, "dev").out
+        assert shown == f"{nothing}; the first may be seen from {moment:%F %T}+0000\n"
+        assert [row.method for row in live_board(host, "dev", now=moment).rows] == ["alpha"]
+        assert live_board(host, "dev", now=moment - timedelta(seconds=1)).rows == ()
 
 
 def test_the_time_of_receipt_says_which_is_the_last(host: Host, tmp_path: Path) -> None:
