@@ -112,7 +112,7 @@ def test_a_server_that_runs_takes_submissions_until_the_extended_deadline(tmp_pa
     past = {"2026-01-01": "2020-01-01", "2026-02-01": "2021-01-01", "bytes = 100_000": "bytes = 60_000_000"}
     with serving(make_challenge(tmp_path / "c", past)) as server:
         assert server.put(good).status == 403
-        ran = neuco_here("challenge", "amend", server.folder, "dev", "--end", "2100-01-01T00:00:00Z")
+        ran = neuco_here("challenge", "amend", server.folder, "dev", "--end", "2100-01-01T00:00:00Z", "--yes")
         assert (ran.code, "publish this file" in ran.out) == (0, True)
         facts = server.ask("GET", "/api/challenge").json
         assert facts["phases"]["dev"]["end"] == facts["amendments"][0]["end"] == "2100-01-01T00:00:00Z"
