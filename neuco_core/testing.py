@@ -171,7 +171,7 @@ def tell(item: Check, finding: Finding) -> None:
         # Justified: the finding says why there is nothing to check on this machine or for this subject.
         pytest.skip(f"no evidence for an essential check: {finding.detail}" if finding.lacking else finding.detail)
     if finding.status == FAILED:
-        pytest.fail(f"{finding.detail}\nwhy: {item.reason}\ncure: {item.cure}", pytrace=False)
+        pytest.fail(f"{finding.detail}\nwhy: {item.reason}\ncure: {finding.cure or item.cure}", pytrace=False)
 
 
 @cache

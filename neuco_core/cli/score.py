@@ -43,6 +43,7 @@ from neuco_core.cli.score_show import (
 )
 from neuco_core.env import available_cores, registry_dir, switched_on
 from neuco_core.errors import ScoreError, UsageError
+from neuco_core.fetch.fetch import NOT_DECLARED
 from neuco_core.fetch.links import without_labels
 from neuco_core.fields import ID
 from neuco_core.plugins.catalog import list_methods
@@ -371,7 +372,8 @@ def _end(results: Sequence[PlannedOutcome], request: ScoreRequest, asked: Collec
         hints = []
         if "method" in kinds:
             hints.append("`neuco --debug …` shows a method's own traceback.")
-        if not all(outcome.cell.file for outcome in lost):
+        # Another file is no better at the second try; a new declaration is a new input, which needs no --retry.
+        if any(NOT_DECLARED not in outcome.reason for outcome in lost if not outcome.cell.file):
             hints.append(f"Try again: {_again('--retry')}")
         what = f"{len(lost)} of {counted(len(results), 'cell')} failed: {join_names(cells, NAMED)}"
         raise ScoreError(what, hint=" ".join(hints))

@@ -8,7 +8,7 @@ found nothing to look at: no evidence is not ok.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
@@ -26,6 +26,7 @@ OK: Status = "ok"
 WARNING: Status = "warning"
 FAILED: Status = "failed"
 SKIPPED: Status = "skipped"
+LABELS = ("task-source", "task-labels")  # what all other checks of labels rely on
 MOST_NAME, MOST_WORDS = 200, 2000  # characters
 
 
@@ -76,6 +77,9 @@ def run_check(item: Check, subject: Any, *, allow_unpinned: bool = False) -> Fin
         status, detail = SKIPPED, str(reason)
     except missing as reason:
         status, detail, lacking = SKIPPED, str(reason), item.essential
+    except Broken as error:  # its hint is for this very case, the check's cure for all cases
+        status, cure = FAILED, error.hint or item.cure
+        detail = str(Broken(error.what, where=error.where, expected=error.expected, got=error.got))
     except UnpinnedError as error:
         status, detail, cure = FAILED, str(error), ""  # it says itself what to do; the check has seen nothing to cure
     except (Exception, SystemExit) as error:  # code that exits has not passed
@@ -90,7 +94,26 @@ def run_checks(
     """All checks of a noun on one subject."""
     wanted = None if only is None else set(only)
     items = [item for item in all_checks(noun) if wanted is None or item.id in wanted]
-    return [run_check(item, subject, allow_unpinned=allow_unpinned) for item in items]
+    findings = [run_check(item, subject, allow_unpinned=allow_unpinned) for item in items]
+    return _each_error_once(findings, {item.id for item in items if item.essential})
+
+
+def _each_error_once(findings: list[Finding], essential: Container[str]) -> list[Finding]:
+    """An error that several checks met is that of one check, with its cure; the others could not be made for it."""
+    failed: dict[str, list[str]] = {}
+    for finding in findings:
+        if finding.status == FAILED:
+            failed.setdefault(finding.detail, []).append(finding.check)
+    told: list[Finding] = []
+    for finding in findings:
+        checks = failed.get(finding.detail, [])
+        first = next((check for check in checks if check in LABELS), checks[0] if checks else finding.check)
+        if finding.status == FAILED and finding.check != first:
+            reason = f"no labels: `{first}` says why" if first in LABELS else f"the same error as `{first}`"
+            lacking = finding.check in essential
+            finding = msgspec.structs.replace(finding, status=SKIPPED, detail=reason, cure="", lacking=lacking)
+        told.append(finding)
+    return told
 
 
 def all_checks(noun: str | None = None) -> list[Check]:

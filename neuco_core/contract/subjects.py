@@ -63,9 +63,23 @@ class TaskSubject(Subject):
     noun = "task"
     spec: Task
 
-    @cached_property
+    @property
     def labels(self) -> Labels:
-        return self.spec.labels()
+        if isinstance(self._loaded, Exception):
+            raise self._loaded
+        return self._loaded
+
+    @cached_property
+    def _loaded(self) -> Labels | Exception:
+        """The labels, or why there are none: what cannot be had is fetched once, and not again for each check."""
+        try:
+            return self.spec.labels()
+        except Exception as error:
+            return error
+
+    def require_labels(self) -> None:
+        """Raise what went wrong with the labels, if anything did."""
+        _ = self.labels
 
     @cached_property
     def scale(self) -> MetricScale:

@@ -26,6 +26,7 @@ from neuco_core.files import read_strictly
 from neuco_core.specs import Dataset, Method, Remote, Task
 
 LARGEST = 10_000_000  # bytes of a file of pins
+NOT_DECLARED = "not the declared file"
 UNREGISTERED = "Declare its sha256; for the labels of a registered task, run `neuco data pin TASK`"
 
 
@@ -202,7 +203,7 @@ def verify(path: Path, pin: Pin, name: str) -> None:
     else:
         hint = "Either the file is corrupt (fetch or install it again), or it was changed on purpose: "
         hint += "then declare the new sha256 and raise the version"
-    raise ChecksumError("not the declared file", where=name, expected=expected, got=got, hint=hint)
+    raise ChecksumError(NOT_DECLARED, where=name, expected=expected, got=got, hint=hint)
 
 
 def shipped_pins() -> Path:

@@ -110,6 +110,37 @@ def test_a_broken_point_is_found_and_named(good: Path, spoil: Spoil, broken: str
 
 
 @pytest.mark.parametrize(
+    ("file", "text", "cure"),
+    [
+        ("README.md", f"# good\n\n{CAVEATS['task']}", "replace that sentence in good/README.md by the caveats"),
+        ("README.md", "# another", "write into good/README.md that it is of good"),
+        ("README.md", "", "write README.md and test.py beside __init__.py"),
+        ("test.py", HOLLOW, "add a test that asserts something to good/test.py"),
+    ],
+)
+def test_the_cure_of_a_file_is_of_this_very_case(good: Path, file: str, text: str, cure: str) -> None:
+    (good / "neuco_tasks/good" / file).write_text(text)
+    finding = check(good, "good", "--only", "task-files")["task-files"]
+    assert finding["cure"].startswith(cure), finding
+    assert cure not in finding["detail"]
+
+
+def test_labels_that_are_not_the_declared_ones_are_one_error_with_one_cure(
+    good: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PYTEST_CURRENT_TEST")  # so that the plugin's own tests run: they meet the same error
+    edit("neuco_tasks/good/labels.csv", "s001", "s0O1")(good)
+    source = 'from neuco_core.testing import contract\n\ntest_contract = contract("task", "good")\n'
+    write("neuco_tasks/good/test.py", source)(good)
+    done = quick_neuco(good, "check", "good")
+    assert done.code == 1
+    assert done.out.count("not the declared file") == 1, done.out
+    assert re.findall(r"^  (task-[a-z]+): ", done.out, re.MULTILINE) == ["task-source"]
+    (line,) = (line for line in done.err.splitlines() if "no labels: `task-source` says why" in line)
+    assert all(f"task-{name} of good" in line for name in ("tests", "labels", "samples", "novelty")), line
+
+
+@pytest.mark.parametrize(
     ("drift", "status", "text"), [(0, "failed", "the same labels as"), (0.01, "warning", "correlates with")]
 )
 def test_labels_of_another_task_are_found(good: Path, drift: float, status: str, text: str) -> None:

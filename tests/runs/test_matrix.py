@@ -76,6 +76,8 @@ def test_the_reason_of_one_changed_label_file_is_listed_once_for_all_methods(wor
     path = world.folder / "labels/toy_a.csv"
     path.write_text(path.read_text() + "\n")
     scored, verified = world.score("--fresh"), world.neuco("verify")
+    assert "toy_a (data)" in scored.stderr
+    assert "--retry" not in scored.stderr, "another file is no better at the second try"
     for out in (scored.stdout, scored.stderr, verified.stdout, verified.stderr.partition("neuco: error")[0]):
         reason = r"not the declared file; expected sha256 \w+, got \w+ \(file:\S+/labels/toy_a\.csv\)"
         assert len(re.findall(reason, out)) == 1, out

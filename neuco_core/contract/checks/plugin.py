@@ -25,7 +25,7 @@ from xml.etree import ElementTree
 from neuco_core.contract.builtin import CAVEATS, HEAVY
 from neuco_core.contract.checks.review import deceptive, odd_path, too_large
 from neuco_core.contract.contract import Broken, Inapplicable, NoEvidence, Warn
-from neuco_core.contract.subjects import Subject
+from neuco_core.contract.subjects import Subject, TaskSubject
 from neuco_core.env import is_checkout
 from neuco_core.errors import DataError, NeucoError
 from neuco_core.files import read_limited
@@ -67,7 +67,9 @@ def files(subject: Subject) -> str:
     _require_card(subject, text, card, f"{folder.name}/{card.name}")
     source = test.read_text(encoding="utf-8", errors="replace") if test.is_file() else ""
     if not asserts(source):
-        raise Broken("no test that asserts anything", where=test, expected="test_contract = contract(…), or an assert")
+        expected = "test_contract = contract(…), or an assert"
+        hint = f"add a test that asserts something to {folder.name}/test.py" if source else ""
+        raise Broken("no test that asserts anything", where=test, expected=expected, hint=hint)
     return f"{card.name}, {test.name}"
 
 
@@ -75,10 +77,11 @@ def _require_card(subject: Subject, text: str, where: str | Path, file: str) -> 
     if not text.strip():
         raise Broken("no card", where=where)
     if subject.id not in text:
-        raise Broken(f"the card does not name the {subject.noun}", where=where, expected=repr(subject.id))
+        hint = f"write into {file} that it is of {subject.id}"
+        raise Broken(f"the card does not name the {subject.noun}", where=where, expected=repr(subject.id), hint=hint)
     for asked in CAVEATS.values():
         if asked in text:
-            hint = f"Write it into {file}, also if there is little to beware of"
+            hint = f"replace that sentence in {file} by the caveats, also if there is little to beware of"
             raise Broken(f"the card still asks: {asked}", where=where, hint=hint)
 
 
@@ -220,7 +223,12 @@ def tests(subject: Subject) -> str:
     if find_spec("pytest") is None:
         raise NoEvidence("pytest is not installed", hint="Install it with: pip install pytest")
     code, output, report = _run_tests(folder)
-    return outcome_of_tests(report, output, ok=code == 0)
+    try:
+        return outcome_of_tests(report, output, ok=code == 0)
+    except Broken:
+        if isinstance(subject, TaskSubject):
+            subject.require_labels()  # without them nothing else can be said of its tests
+        raise
 
 
 @cache
