@@ -58,7 +58,9 @@ def general(changes: Changes) -> Iterator[Finding]:
         detail = f"{len(changes.core)} core files ({names}): `make test` tests them, with the tests of all plugins; "
         yield Finding("core", "core", "ok", detail + "a maintainer reads every line")
     elif not (changes.plugins or changes.submissions or changes.bad_names or changes.protected):
-        detail = f"no plugin is touched, {len(changes.other)} other files are: nothing to score"
+        detail = "the pull request changes no file"
+        if changes.other:
+            detail = f"only {counted(len(changes.other), 'file')} outside plugins changed: there is nothing to score"
         status: Status = "ok" if changes.other else "failed"
         yield Finding("nothing", "pull request", status, detail, "" if changes.other else "Add something")
 

@@ -17,6 +17,24 @@ from neuco_core.errors import UsageError
 from neuco_core.files import write_new
 from neuco_core.progress import show_progress
 from neuco_core.specs import KINDS
+from neuco_core.text import join_names
+
+
+class AllMissing(click.Command):
+    """Names every option that is missing, where click names the first."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        given = list(args)
+        try:
+            return super().parse_args(ctx, args)
+        except click.MissingParameter as error:
+            values, _, _ = self.make_parser(ctx).parse_args(given)
+            missing = [p.opts[0] for p in self.params if p.required and p.param_type_name == "option"]
+            missing = [option for option in missing if values.get(option.lstrip("-")) is None]
+            if len(missing) < 2:
+                raise
+            raise click.UsageError(f"Missing options {join_names(missing)}.", ctx) from error
+
 
 plugin_options = together(
     click.option("--title", required=True, help="A few words."),
@@ -33,7 +51,7 @@ def new() -> None:
     """Start a dataset, a task or a method: a directory that keeps the contract from the start."""
 
 
-@new.command()
+@new.command(cls=AllMissing)
 @click.argument("name")
 @click.option("--images", required=True, metavar="FOLDER|FILE|URL", help="A folder of images, or a set of them.")
 @plugin_options
@@ -67,7 +85,7 @@ def dataset(**options: Any) -> None:
     click.echo(f"  neuco new task TASK --labels {labels} --dataset {request.name} …")
 
 
-@new.command()
+@new.command(cls=AllMissing)
 @click.argument("name")
 @click.option("--labels", required=True, metavar="FILE|URL", help="A CSV with the columns id and label.")
 @column_options
@@ -90,7 +108,7 @@ def task(**options: Any) -> None:
     _show_next(request, path)
 
 
-@new.command()
+@new.command(cls=AllMissing)
 @click.argument("name")
 @click.option("--embeddings", metavar="FILE|URL", help="A CSV, Parquet or NPZ file, or its address; with --dataset.")
 @click.option("--encoder", is_flag=True, help="Code that runs on cubes, for you to fill in.")

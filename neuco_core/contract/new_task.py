@@ -11,6 +11,7 @@ from typing import ClassVar
 import numpy as np
 
 from neuco_core.contract import scaffold
+from neuco_core.contract.builtin import SAMPLES
 from neuco_core.contract.metric_scale import NO_HEADROOM, measure_baseline
 from neuco_core.contract.scaffold import ENDINGS, PluginRequest
 from neuco_core.cubes.images import without_suffix
@@ -28,6 +29,7 @@ METHODS = ("averaging", "band_statistics")
 GUESS = "random"
 SOURCE = "measured by `neuco new task`"
 MAKE_ONE = "make one of your images first: `neuco new dataset NAME --images FOLDER`"
+MOST_STRAYS = 0.05  # of the labels; more are a mistake in their ids
 SAMPLE = 21  # lines of labels at an address that a plugin shows: the header and 20 rows
 
 
@@ -52,9 +54,7 @@ class TaskRequest(PluginRequest):
 def new_task(request: TaskRequest) -> tuple[Path, list[str]]:
     """Write a plugin for a file of labels, or for labels at an address: where it is, and what was found and guessed."""
     remote = request.labels.startswith(ENDINGS)
-    if request.labels.startswith("http://"):
-        hint = "Anybody on the way may change what comes over http: give the address with https://"
-        raise UsageError("labels are fetched over https", where=request.labels, hint=hint)
+    scaffold.refuse_http(request.labels)
     with scaffold.building(request) as plugin:
         source = fetch_unverified(Remote(request.labels), plugin.scratch)[0] if remote else Path(request.labels)
         file, match = plugin.folder / "labels.csv", IdMatcher(request.dataset, renames=not remote)
@@ -112,17 +112,22 @@ def new_task(request: TaskRequest) -> tuple[Path, list[str]]:
         lines.append(f"  splits    {task.splitter}, in the place of random ones")
     lines.append(f"  dataset   {task.dataset} ({match.how})")
     lines += [f"            {note}" for note in (*match.notes, *_odd(labels))]
-    reached = f"{baseline.score} ± {baseline.tolerance}"
+    reached = f"{baseline.score} (tolerance {baseline.tolerance})"
     lines.append(f"  baseline  {baseline.method} reaches {reached} under {baseline.protocol}")
     if baseline.source.endswith(NO_HEADROOM):
         lines.append(f"            {NO_HEADROOM}: it proves nothing about the labels")
+    warnings = list(match.warnings)
+    if len(labels) < SAMPLES:
+        warnings.append(f"{len(labels)} labels are too few: `neuco check` asks for at least {SAMPLES}")
+    lines += [f"  warning:  {warning}" for warning in warnings]
     return plugin.target, lines
 
 
 class IdMatcher:
-    """Called with labels, it finds their ``dataset`` and gives them its ids; ``how`` and ``notes`` are for people.
+    """Called with labels, it finds their ``dataset`` and gives them its ids.
 
-    ``renames`` allows to take suffixes off: not of a file that stays where it is.
+    ``how``, ``notes`` and ``warnings`` are for people. ``renames`` allows to take suffixes off:
+    not of a file that stays where it is.
     """
 
     def __init__(self, dataset: str | None, *, renames: bool = True) -> None:
@@ -130,6 +135,7 @@ class IdMatcher:
         self.renames = renames
         self.dataset, self.how = "", ""
         self.notes: list[str] = []
+        self.warnings: list[str] = []
 
     def __call__(self, labels: Labels) -> Labels:
         image_ids, ids = self._match(labels)
@@ -149,8 +155,9 @@ class IdMatcher:
             expected, got = f"ids such as {min(image_ids)!r}", f"{ids[0]!r}"
             raise DataError(f"no label is of a sample of {self.dataset}", expected=expected, got=got)
         if strays:
-            what = f"{len(strays)} labels have no image in {self.dataset} and are never scored"
-            self.notes.append(f"{what}: {strays[0]!r}, …")
+            what = f"{len(ids) - len(strays)} of {len(ids)} labels have an image in {self.dataset}"
+            told = self.warnings if len(strays) > MOST_STRAYS * len(ids) else self.notes
+            told.append(f"{what}; the others are never scored: {strays[0]!r}, …")
         return labels
 
     def _match(self, labels: Labels) -> tuple[frozenset[str], tuple[str, ...]]:

@@ -159,11 +159,21 @@ def _moved_to(target: Path) -> Iterator[Path]:
 
 def bring(source: str, scratch: Path) -> Path:
     """The file itself, or what is at the address; that goes to the cache later, when it is declared."""
+    refuse_http(source)
     if source.startswith(ENDINGS):
         return fetch_unverified(Remote(source), scratch)[0]
     if not Path(source).is_file():
-        raise UsageError("no such file", where=source, expected="a file, or an address: " + ", ".join(ENDINGS))
+        raise UsageError(
+            "no such file", where=source, expected="a file, or an address: https://, hf://, s3:// or file://"
+        )
     return Path(source)
+
+
+def refuse_http(source: str) -> None:
+    """Before anything is fetched: the contract refuses such an address, too."""
+    if source.startswith("http://"):
+        hint = "Anybody on the way may change what comes over http: give the address with https://"
+        raise UsageError("files of a plugin are fetched over https", where=source, hint=hint)
 
 
 def remote_of(address: str, path: Path) -> Remote:

@@ -110,6 +110,12 @@ def package_labels(
     if not ID.fullmatch(name):
         expected = "1 to 64 of a-z, 0-9, _ and -"
         raise UsageError("not a task id", expected=expected, got=repr(name), hint="Give one with --task")
+    _, header = next(_csv.read_rows(source, id_column))
+    for column in columns:
+        if column not in header:
+            others = [other for other in header if other not in (id_column, group_column, split_column)]
+            hint = f"Give --column {others[0]}" if len(others) == 1 else "Give --column with one of them"
+            raise DataError(f"no column {column!r}", where=source, got=f"columns {_csv.shown(header)}", hint=hint)
     kind, kind_from = (kind, "given") if kind else guess_kind(source, columns, id_column)
     options = LabelOptions(task=name, columns=columns, group_column=group_column, split_column=split_column)
     if kind == "multilabel" and len(columns) == 1:

@@ -95,9 +95,19 @@ def test_ids_with_the_suffix_of_an_image_are_matched_and_strays_are_told(folder:
     assert "Give --dataset good" in refused.err
     made = new_task(folder, "summed", folder / "tifs.csv", *TASK, "--dataset", "good")
     assert "the suffix of 151 ids was taken off: 's149.tif' is 's149'" in made.out, made.err
-    assert "1 labels have no image in good and are never scored: 'elsewhere', …" in made.out
+    assert "\n            150 of 151 labels have an image in good; the others are never scored" in made.out
     assert "dropped   1 row: empty label" in made.out
     assert "\ns000," in (folder / "neuco_tasks/summed/labels.csv").read_text()
+
+
+def test_few_labels_and_many_strays_are_warned_of(folder: Path) -> None:
+    rows = (folder / "new.csv").read_text().splitlines()
+    strays = [row.replace("s", "x", 1) for row in rows[41:61]]
+    (folder / "few.csv").write_text("\n".join([*rows[:41], *strays, ""]))
+    made = new_task(folder, "summed", folder / "few.csv", *TASK, "--dataset", "good")
+    assert "\n  warning:  40 of 60 labels have an image in good; the others are never scored: 'x" in made.out, made.text
+    assert "\n  warning:  60 labels are too few: `neuco check` asks for at least 100" in made.out
+    assert re.search(r"baseline  averaging reaches \S+ \(tolerance [\d.]+\) under", made.out), made.out
 
 
 def test_a_task_from_an_address_is_pinned_to_what_was_there(folder: Path) -> None:
@@ -108,6 +118,7 @@ def test_a_task_from_an_address_is_pinned_to_what_was_there(folder: Path) -> Non
     assert path.as_uri() in source
     assert hashlib.sha256(path.read_bytes()).hexdigest() in source
     assert len((folder / "neuco_tasks/summed/sample.csv").read_text().splitlines()) == 21
+    assert "`sample.csv` shows the first rows" in (folder / "neuco_tasks/summed/README.md").read_text()
     green(folder, "summed", "task-source", "task-labels", "task-baseline")
 
 
@@ -219,6 +230,8 @@ def test_a_package_of_its_own_is_found_by_its_entry_point(folder: Path, noun: st
         (("task", "soil", "--labels", "new.csv", *TASK, "--metric", "maee"), 3, "Did you mean 'mae'"),
         (("task", "soil", "--labels", "new.csv", *TASK, "--dataset", "goode"), 3, "Did you mean 'good'"),
         (("task", "soil", "--labels", "new.csv", *WORDS, "--citation", "my page"), 2, "bad citation"),
+        (("task", "soil", "--labels", "new.csv"), 2, "--title, --description, --license, --citation"),
+        (("task", "soil", "--labels", "new.csv", *TASK, "--column", "y"), 4, ". Give --column label"),
         (("method", "soil", *WORDS), 2, "Give either --embeddings FILE|URL or --encoder"),
         (("method", "soil", "--embeddings", "new.csv", *WORDS), 2, "embeddings of which dataset"),
     ],

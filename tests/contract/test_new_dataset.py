@@ -132,6 +132,12 @@ def test_odd_names_and_links_that_lead_in_circles_are_no_mistake(tmp_path: Path)
     assert (made.code, "6 images of 8 × 8 pixels" in made.out) == (0, True), made.text
 
 
+def test_images_over_http_are_refused_before_they_are_fetched(folder: Path) -> None:
+    done = new(folder, images="http://127.0.0.1:9/plots.zip")
+    assert (done.code, "give the address with https://" in done.err) == (2, True), done.err
+    assert not (folder.parent / "neuco_tasks").exists()
+
+
 def test_no_such_folder(tmp_path: Path) -> None:
     done = new(tmp_path / "none", images=tmp_path / "none")
     assert (done.code, "no such file; expected a file, or an address" in done.err) == (2, True), done.err
