@@ -154,6 +154,7 @@ class Judge:
         except TransientError as error:  # then no cell that needs it can be scored, and this says why
             plugin.say("data", "skipped", str(error))
         except Exception as error:  # what comes out of the sandbox may be broken in any way
+            self._check_card(plugin)
             plugin.problem = str(error)
             plugin.declare([])
             plugin.say("data", "failed", plugin.problem, "Repair the plugin; `neuco check` shows the same here")
@@ -161,6 +162,16 @@ class Judge:
             run_tests(self.boxes, plugin)
         except NeucoError as error:
             plugin.say("tests", "failed", str(error))
+
+    def _check_card(self, plugin: PluginData) -> None:
+        """What can be said of a plugin without its data: its files and what it declares of itself."""
+        try:
+            only = {plugin.touched.folder}
+            plugin.findings += check_and_score(
+                self.boxes, [plugin], [], commit="", touched=[plugin], cards=only
+            ).findings
+        except Exception as error:  # what comes out of the sandbox may be broken in any way
+            plugin.say("contract", "failed", str(error))
 
     def _score(self, commit: str, after: Sequence[PluginData], present: Sequence[PluginData]) -> list[str]:
         """Make the data of all cells that are asked for, and evaluate them."""

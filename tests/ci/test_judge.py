@@ -84,6 +84,20 @@ def test_what_neuco_check_refuses_is_red(upstream: Upstream, tmp_path: Path) -> 
     assert details(report, "tests").startswith("ok 1 passed"), "which says nothing"
 
 
+def test_labels_that_cannot_be_had_hide_no_other_fault(upstream: Upstream, tmp_path: Path) -> None:
+    init = "neuco_tasks/good/__init__.py"
+    broken = "def broken(path):\n    raise RuntimeError('no labels today')\n\n\n@hookimpl\ndef neuco_tasks"
+    loader = change_file(init, "@hookimpl\ndef neuco_tasks", broken)
+    loaded = change_file(init, 'kind="regression",', 'kind="regression", loader=broken,')
+    unlicensed = change_file(init, "CC-BY-4.0", "Creative Commons")
+    hollow = write_file("neuco_tasks/good/test.py", "def test_it():\n    import neuco_tasks\n")
+    report, _ = judge(upstream, both(task, loader, loaded, unlicensed, hollow), tmp_path)
+    assert report.verdict == "red"
+    assert "no labels today" in details(report, "data"), report.findings
+    assert "an SPDX expression" in details(report, "task-metadata"), report.findings
+    assert "no test that asserts anything" in details(report, "task-files")
+
+
 @pytest.fixture(scope="module")
 def fork(upstream: Upstream) -> Path:
     """A task and a method that must not be asked, and a catalogue that says that this was done."""
