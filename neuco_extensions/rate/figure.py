@@ -12,6 +12,7 @@ from markupsafe import Markup
 from neuco_core.boards.build import build_board
 from neuco_core.boards.model import Board
 from neuco_core.boards.store import current
+from neuco_core.records.store import read_all
 from neuco_core.site.figures import round_step
 from neuco_core.site.page_data import PageData
 from neuco_core.site.render import render
@@ -69,11 +70,13 @@ def curves_of_board(page: PageData) -> dict[str, Any] | None:
     if board.suite is None or page.registry is None:
         return None
     if board.kind != "rate":
-        now = current(page.registry)
-        suite = replace(now.suites[board.suite.id], kind="rate", options={})
         prefix = f"{board.suite.protocol.partition('+')[0]}+"
-        coded = any("probe=coded" in r.protocol and r.protocol.startswith(prefix) for r in now.records)
-        board = build_board(now.records, suite, stale=now.why_stale) if coded else board
+        protocols = {record.protocol for record in read_all(page.registry)}
+        # What is stale takes a while to say, and few suites have scores of coded embeddings.
+        if any("probe=coded" in name and name.startswith(prefix) for name in protocols):
+            now = current(page.registry)
+            suite = replace(now.suites[board.suite.id], kind="rate", options={})
+            board = build_board(now.records, suite, stale=now.why_stale)
     sections = {section.title: section for section in board.sections}
     if POINTS not in sections:
         return None

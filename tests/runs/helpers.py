@@ -99,7 +99,8 @@ class ToyProbe:
     def __init__(self, protocol):
         pass
 
-    def prepare(self, x):
+    def prepare(self, splits, threads):
+        x = splits[0].x
         task = "toy_" + "abcdef"[SAMPLES - len(x)]
         log("cell", x.shape[1], task)
         time.sleep(float(os.environ.get("TOY_SLEEP", "0")))
