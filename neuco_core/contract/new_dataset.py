@@ -87,6 +87,7 @@ def bring_images(images: str, scratch: Path) -> tuple[Path, str, str]:
     """A folder or an archive; of a published set a folder, the table that came with it, and words on its origin."""
     if Path(images).is_dir():
         return Path(images), "", ""
+    scaffold.refuse_http(images)
     path = scaffold.bring(images, scratch)
     if not is_published_set(path):
         return path, "", ""

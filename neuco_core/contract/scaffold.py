@@ -159,7 +159,6 @@ def _moved_to(target: Path) -> Iterator[Path]:
 
 def bring(source: str, scratch: Path) -> Path:
     """The file itself, or what is at the address; that goes to the cache later, when it is declared."""
-    refuse_http(source)
     if source.startswith(ENDINGS):
         return fetch_unverified(Remote(source), scratch)[0]
     if not Path(source).is_file():

@@ -99,6 +99,8 @@ def from_board(board: Ranked) -> ScoreTable:
         # What is known of a method before it is run: texts as they are, sizes as logarithms; not what it costs.
         of_methods[row.method] = {}
         for key, value in {"dim": row.values.get("dim"), **row.facts}.items():
+            if key == "trust":  # of its scores, not of the method
+                continue
             if isinstance(value, str):
                 of_methods[row.method][key] = value
             elif key in SIZES and value is not None:

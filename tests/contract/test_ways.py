@@ -62,7 +62,7 @@ def test_contract_gives_one_test_for_each_check(good: Path) -> None:
 @pytest.mark.parametrize(
     ("args", "code", "words"),
     [
-        (("--neuco", "plain"), 1, ("1 failed, 9 passed, 2 skipped", "cure: write README.md")),
+        (("--neuco", "plain"), 1, ("1 failed, 11 passed, 4 skipped", "cure: write README.md")),
         (("--neuco", "goode"), 4, ("no task or method 'goode'",)),
     ],
 )
@@ -80,8 +80,8 @@ def test_no_evidence_is_seen_in_pytest_and_turns_no_test_red(good: Path) -> None
     file = good / "neuco_methods" / "plain" / "test.py"
     file.write_text('from neuco_core.testing import contract\n\ntest_contract = contract("method", "plain")\n')
     done = run_pytest(good, file, "-rs")
-    assert (done.code, "8 passed, 2 skipped" in done.out) == (0, True), done.out
+    assert (done.code, "10 passed, 4 skipped" in done.out) == (0, True), done.out
     assert done.out.count("no evidence for an essential check: no ") == 2
     (good / "empty").mkdir()
     asked = run_pytest(good, good / "empty", "--neuco", "plain")
-    assert (asked.code, "8 passed, 4 skipped" in asked.out) == (8, True), asked.out
+    assert (asked.code, "10 passed, 6 skipped" in asked.out) == (8, True), asked.out
