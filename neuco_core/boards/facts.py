@@ -102,6 +102,12 @@ def with_facts(board: Board, records: Iterable[Record], confirmed: Collection[st
     if spreads:
         methods = ", ".join(f"{name} by up to {spread:g}" for name, spread in spreads.items())
         notes.append(f"Scores that vary between CPUs, since the method is trained when it runs: {methods}.")
+    for row in board.ranked:
+        method = or_none(load_method, row.method)
+        if method is not None and method.uses_positions:
+            notes.append(
+                f"{row.method} knows only where a sample lies: what scores no higher may know the place alone."
+            )
     protocol = or_none(load_protocol, board.suite.protocol) if board.suite else None
     tasks = [or_none(load_task, f"{task.id}@{task.version}") for task in board.tasks]
     for message in cut_groups((task, protocol) for task in tasks if task and protocol):

@@ -187,7 +187,7 @@ class Ranked(Part, frozen=True, kw_only=True):
     """What a kind makes of cells. The first column of cells is the score; the first of tasks stands beside their names.
 
     ``profile`` is the column of cells that is drawn over the tasks, ``scatter`` are two columns drawn against each
-    other. ``groups`` are statistically indistinguishable methods, ``None`` if nothing is known about that.
+    other. ``groups`` are runs of methods whose order the data do not confirm, ``None`` if nothing is known about that.
     """
 
     columns: tuple[Column, ...]

@@ -33,7 +33,7 @@ LONGEST = 100_000  # a note is never cut in practice; it may name every task of 
 OVERLAP = "overlap"
 TEXT = ("text", "method", "task", "moves")
 WITH_DETAILS = "--details says why"
-GROUPED = "Methods in a group are statistically indistinguishable"
+GROUPED = "The data do not confirm the order of methods in a group"
 
 
 @dataclass(frozen=True)

@@ -123,7 +123,7 @@ def _certainty(page: PageData, first: Sequence[BoardRow]) -> Iterable[str]:
     others = [page.method_title(row.method) for row in board.ranked if row.method in near and row.rank != 1]
     if others:
         names = others[0] if len(others) == 1 else f"{others[0]} and {counted(len(others) - 1, 'other')}"
-        yield f"not separable from {names}"
+        yield f"in a group with {names}"
     if len(first) > 1 or len(board.ranked) == 1:
         return
     for column in board.columns:
