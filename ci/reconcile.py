@@ -39,6 +39,7 @@ from neuco_core.specs import Suite
 from neuco_core.text import counted
 
 MESSAGE = "Update the registry: records, boards, catalogue"
+RIVALS = 5  # methods with a score, from which on the best of them is a bar
 BATCH = 100  # cells of a plugin whose records are written together: as many are lost at most if a run is killed
 DISHONEST = ("method-honest", FAILED)
 BOARDS = Limits(seconds=3600, files=2_000_000, written=50 << 30)
@@ -197,12 +198,13 @@ def moved(old: Record | None, new: Record) -> str:
 def leads(first: Record, others: Iterable[Record]) -> str:
     """How a method's first score is better than the interval of the best on record, in words; "" if it is not.
 
-    Nothing is known yet that it could be compared with, and only a score that good gains by being false.
+    Nothing is known yet that it could be compared with, and only a score that good gains by being false. Where few
+    have a score, as after a run on a new task that was cut short, the best of them says nothing.
     """
     cell, sign = (first.task, first.task_version, first.protocol), 1 if first.greater_is_better else -1
     scored = [other for other in others if other.ok and other.registered]
     rivals = [other for other in scored if (other.task, other.task_version, other.protocol) == cell]
-    if not rivals or first.mean is None:
+    if len(rivals) < RIVALS or first.mean is None:
         return ""
     best = max(rivals, key=lambda record: sign * (record.mean or 0.0))
     low, high = interval(best)

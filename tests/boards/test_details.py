@@ -51,7 +51,9 @@ def test_every_number_is_the_boards() -> None:
         assert int(named["Borda"].rstrip("*")) == 1 + better
         assert named["Borda"].endswith("*") == (1 + better != row.rank)
         assert {"No baselines", "Robust", "Equal weights", "Mean Q", "Without a method", "Without a task"} < {*named}
-    assert [line[0] for line in texts(board, "order of methods in a group")] == [", ".join(group) for group in board.groups or ()]
+    assert [line[0] for line in texts(board, "order of methods in a group")] == [
+        ", ".join(group) for group in board.groups or ()
+    ]
     assert [line[0] for line in texts(board, "Task diagnostics")] == [task.id for task in board.tasks]
     assert all(len(row) == len(one.columns) for one in details(board) for row in one.rows)
 

@@ -321,7 +321,7 @@ def test_cubes_are_checked_before_anybody_reads_them(
 
 QUICK = ("olinda", "averaging")  # all run their own tests outside of a sandbox anyway
 # Checks that compare nothing there: two controls have no baseline; a sandbox has no other task of the same dataset.
-SKIPS = {"mini": 2, "digits_even": 1, "position": 3}
+SKIPS = {"mini": 2, "digits_even": 1, "position": 5}
 FOLDERS = [path.parent for tree in TREES for path in sorted((ROOT / tree).glob("*/__init__.py"))]
 PLUGINS = [
     pytest.param(

@@ -278,9 +278,10 @@ def test_a_method_that_was_honest_until_it_was_merged_is_held_back(tmp_path: Pat
     # Nobody remembers it, and others have scores: the same noise from its first scoring on.
     registry = upstream.base / "registry"
     write_records(registry, [], scores)
-    write_records(registry, [shifted(r, 0.0, {"method": "rival"}, method="rival") for r in honest.records])
+    names = [f"rival{number}" for number in range(5)]
+    write_records(registry, [shifted(r, 0.0, {"method": name}, method=name) for r in honest.records for name in names])
     first = again()
-    held = [line for line in first.loud if "its first score is 1.0000; the best on record, rival, has 0.9" in line]
+    held = [line for line in first.loud if "its first score is 1.0000; the best on record, rival0, has 0.9" in line]
     assert (len(held), first.records) == (len(scores), []), first.loud
     write_records(registry, [], [record.key for record in read_all(registry)])
     allowed = again("sleeper")
@@ -302,17 +303,17 @@ def shifted(record: Record, shift: float, inputs: Mapping[str, str] = {}, **fiel
 
 def test_a_first_score_far_ahead_of_all_others_is_held_back() -> None:
     first = recorded()
-    behind = [shifted(first, -shift, method=f"m{shift}") for shift in (0.05, 0.2)]
+    behind = [shifted(first, -shift, method=f"m{shift}") for shift in (0.05, 0.2, 0.3, 0.4, 0.5)]
     assert "its first score is 0.9408" in leads(first, behind)
     assert leads(first, [*behind, shifted(first, -0.001, method="close")]) == "", "inside its interval"
-    assert leads(first, [shifted(first, 0.05, method="better")]) == ""
-    assert leads(first, []) == "", "on a new task nobody has a score"
+    assert leads(first, [*behind, shifted(first, 0.05, method="better")]) == ""
+    assert leads(first, behind[1:]) == "", "on a new task few have a score, and the best of these may be poor"
     for other in ({"task": "digits_even"}, {"task_version": 2}, {"protocol": "neuco-2025"}, {"registered": False}):
-        assert leads(first, [msgspec.structs.replace(behind[0], **other)]) == "", other
+        assert leads(first, [msgspec.structs.replace(record, **other) for record in behind]) == "", other
     lower = {"greater_is_better": False}
     errors = [msgspec.structs.replace(record, **lower) for record in (first, *behind)]
     assert leads(errors[0], errors[1:]) == ""
-    assert "its first score is" in leads(errors[2], errors[:2])
+    assert "its first score is" in leads(errors[-1], errors[:-1])
 
 
 def test_a_score_that_moved_is_held_back_unless_data_of_others_moved_it() -> None:
