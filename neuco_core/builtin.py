@@ -44,9 +44,10 @@ def neuco_metrics() -> Iterator[Metric]:
 
 @hookimpl
 def neuco_probes() -> Iterator[Probe]:
-    yield Probe(id="linear", title="linear, AdamW", factory=f"{PROBES}.linear:LinearProbe", kinds=KINDS)
+    yield Probe(id="linear", title="linear, AdamW", factory=f"{PROBES}.linear:LinearProbe", kinds=KINDS, epochs=True)
     yield Probe(id="ridge", title="ridge, closed form", factory=f"{PROBES}.ridge:RidgeProbe", kinds=KINDS)
-    yield Probe(id="mlp", title="perceptron", factory=f"{PROBES}.mlp:MLPProbe", kinds=KINDS, requires=("torch",))
+    factory = f"{PROBES}.mlp:MLPProbe"
+    yield Probe(id="mlp", title="perceptron", factory=factory, kinds=KINDS, epochs=True, requires=("torch",))
     yield Probe(id="svm", title="support vectors", factory=f"{PROBES}.svm:svm_probe", kinds=KINDS)
     yield Probe(id="knn", title="nearest neighbours", factory=f"{PROBES}.knn:NearestNeighbors", kinds=KINDS)
     yield Probe(id="logistic", title="logistic, L-BFGS", factory=f"{PROBES}.logistic:logistic_probe", kinds=KINDS[1:])

@@ -371,10 +371,12 @@ class Probe(Spec):
     """``factory(protocol) -> probe``; what a probe must offer is in ``neuco_core.scoring.probes``.
 
     A probe that predicts no labels, such as a retrieval, names the ``metric`` that takes the place of the task's.
-    ``made_of(protocol)`` is the key of what else decides its numbers, such as another plugin's code.
+    ``made_of(protocol)`` is the key of what else decides its numbers, such as another plugin's code. One that learns
+    in ``epochs`` uses the protocol's fields on epochs, batches and learning rate.
     """
 
     factory: Target
+    epochs: Flag = False
     kinds: Kinds = ONE_LABEL
     metric: OptionalId = ""
     requires: Names = ()

@@ -23,9 +23,10 @@ from neuco_core.plugins.catalog import PROTOCOLS, catalog, list_tasks, load_task
 from neuco_core.plugins.discovery import NOUNS
 from neuco_core.records.model import Record
 from neuco_core.records.store import read_all
-from neuco_core.specs import Content, Dataset, Method, Task, to_json
+from neuco_core.specs import Content, Dataset, Method, Probe, Task, to_json
 
 MOST = 5  # scores
+EPOCHS = ("epochs", "batch_size", "lr", "weight_decay", "select")  # of a protocol, used by probes that learn in epochs
 
 
 @click.command()
@@ -72,6 +73,10 @@ def _find(name: str) -> list[tuple[str, dict[str, Any]]]:
     by_noun: dict[str, Any] = {noun: catalog().plugins.find(noun, name) for noun in NOUNS}
     by_noun |= {"suite": suites.get(name), "protocol": PROTOCOLS.get(name)}
     specs = [(noun, {**to_json(spec), "known": _facts(spec)}) for noun, spec in by_noun.items() if spec is not None]
+    for noun, spec in specs:
+        if noun == "protocol" and not catalog().load(Probe, spec["probe"]).epochs:
+            for unused in EPOCHS:
+                del spec[unused]
     if not specs:
         ids = {key for noun in NOUNS for key in catalog().plugins.collect(noun)[0]}
         ids |= {key for noun in NOUNS for key in catalog().plugins.versions(noun, name) if "@" in name}

@@ -98,6 +98,15 @@ def test_what_encoders_made_is_listed(tmp_path: Path) -> None:
     assert "made again if removed (`neuco data prune --all`): encoded 5 bytes" in listed.out
 
 
+def test_a_protocol_is_shown_with_the_fields_that_it_uses() -> None:
+    ridge, mlp = (
+        next(one for one in neuco_here("show", name, "--json").json if one["noun"] == "protocol")
+        for name in ("ridge", "mlp-1")
+    )
+    assert {"epochs", "lr", "batch_size"}.isdisjoint(ridge)
+    assert (mlp["epochs"], mlp["lr"]) == (20, 0.001)
+
+
 def test_debug_shows_the_traceback() -> None:
     assert "Traceback" in neuco("--debug", "show", "biomas_mean").err
     assert "Traceback" in neuco("show", "biomas_mean", env={"NEUCO_DEBUG": "1"}).err
