@@ -110,7 +110,12 @@ def package_labels(
     if not ID.fullmatch(name):
         expected = "1 to 64 of a-z, 0-9, _ and -"
         raise UsageError("not a task id", expected=expected, got=repr(name), hint="Give one with --task")
-    _, header = next(_csv.read_rows(source, id_column))
+    try:
+        _, header = next(_csv.read_rows(source, id_column))
+    except DataError as error:
+        if error.what.startswith("no column"):
+            error.hint += ", or give --id-column NAME"
+        raise
     for column in columns:
         if column not in header:
             others = [other for other in header if other not in (id_column, group_column, split_column)]

@@ -233,6 +233,7 @@ def test_a_package_of_its_own_is_found_by_its_entry_point(folder: Path, noun: st
         (("task", "soil", "--labels", "new.csv", *WORDS, "--citation", "my page"), 2, "bad citation"),
         (("task", "soil", "--labels", "new.csv"), 2, "--title, --description, --license, --citation"),
         (("task", "soil", "--labels", "new.csv", *TASK, "--column", "y"), 4, ". Give --column label"),
+        (("task", "soil", "--labels", "new.csv", *TASK, "--id-column", "x"), 4, "or give --id-column NAME"),
         (("method", "soil", *WORDS), 2, "Give either --embeddings FILE|URL or --encoder"),
         (("method", "soil", "--embeddings", "new.csv", *WORDS), 2, "embeddings of which dataset"),
     ],
