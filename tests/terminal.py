@@ -6,6 +6,7 @@ import fcntl
 import os
 import pty
 import re
+import select
 import struct
 import subprocess
 import sys
@@ -63,6 +64,9 @@ def converse(*args: str, until: str, then: bytes, **environment: str) -> tuple[i
             assert process.poll() is None, screen.decode()
             screen += os.read(ours, 65536)
         os.write(ours, then)
+        # What is typed as the question begins to read may be lost; then a person types it again.
+        while not select.select([ours], [], [], 10)[0]:
+            os.write(ours, then)
         screen += read_terminal(ours)
         os.close(ours)
     return process.returncode, unstyled(screen.decode().replace("\r\n", "\n"))
