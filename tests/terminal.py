@@ -33,10 +33,13 @@ def neuco_in_terminal(*args: str, columns: int = 80, **environment: str) -> str:
     return written.decode().replace("\r\n", "\n")
 
 
-def read_terminal(terminal: int) -> bytes:
-    """All that is written until the other end is closed."""
+def read_terminal(terminal: int, again: bytes = b"") -> bytes:
+    """All that is written until the other end is closed; where nothing is for long, a person types ``again``."""
     parts: list[bytes] = []
     while True:
+        # A key that is pressed as a question begins to read may be lost.
+        while again and not select.select([terminal], [], [], 15)[0]:
+            os.write(terminal, again)
         try:
             part = os.read(terminal, 65536)
         except OSError:  # how Linux says that the other end is closed
@@ -64,10 +67,7 @@ def converse(*args: str, until: str, then: bytes, **environment: str) -> tuple[i
             assert process.poll() is None, screen.decode()
             screen += os.read(ours, 65536)
         os.write(ours, then)
-        # What is typed as the question begins to read may be lost; then a person types it again.
-        while not select.select([ours], [], [], 10)[0]:
-            os.write(ours, then)
-        screen += read_terminal(ours)
+        screen += read_terminal(ours, again=then)
         os.close(ours)
     return process.returncode, unstyled(screen.decode().replace("\r\n", "\n"))
 
