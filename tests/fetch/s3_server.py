@@ -45,8 +45,8 @@ class S3Server:
         self.endpoint = f"http://127.0.0.1:{ports[SERVICES.index('s3')]}"
         settings = {**os.environ, "AWS_ACCESS_KEY_ID": KEY, "AWS_SECRET_ACCESS_KEY": SECRET}
         command = [_binary(), "mini", f"-dir={self.folder}", "-ip=127.0.0.1", "-s3.port.iceberg=0", *options]
-        self.log = (self.folder / "log").open("wb")
-        self.process = subprocess.Popen(command, stdout=self.log, stderr=self.log, env=settings)
+        with (self.folder / "log").open("wb") as log:
+            self.process = subprocess.Popen(command, stdout=log, stderr=log, env=settings)
         self._wait()
         return self
 
@@ -54,7 +54,6 @@ class S3Server:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.kill()
-        self.log.close()
 
     def kill(self) -> None:
         self.process.kill()
