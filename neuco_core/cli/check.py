@@ -145,7 +145,9 @@ def _specs(name: str, tasks: Mapping[str, Task], methods: Mapping[str, Method]) 
         if problem.name in (name, Path(name).name):
             raise PluginError(problem.error, where=problem.file or problem.source, hint="Repair it, then check again")
     if folder is not None and (folder / "__init__.py").is_file():
-        raise PluginError("no task or method is registered from this directory", where=folder, hint=PATH_HINT)
+        there = f"It is not on the Python path: export PYTHONPATH={folder.parent.parent}"
+        hint = there if folder.parent.name in ("neuco_tasks", "neuco_methods") else PATH_HINT
+        raise PluginError("no task or method is registered from this directory", where=folder, hint=hint)
     away = [tree for tree in ("neuco_tasks", "neuco_methods") if Path(tree, name, "__init__.py").is_file()]
     hint = f"{away[0]}/{name} is not on the Python path: export PYTHONPATH={Path.cwd()}" if away else NAME_HINT
     if Path(name).is_file():

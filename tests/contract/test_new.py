@@ -314,3 +314,12 @@ def test_what_others_made_meanwhile_is_not_removed_on_failure(tmp_path: Path) ->
     with pytest.raises(KeyboardInterrupt):
         interrupted()
     assert [path.name for path in (tmp_path / "new").iterdir()] == ["theirs.txt"]
+
+
+def test_a_plugin_that_is_not_on_the_path_says_what_to_export(folder: Path, tmp_path: Path) -> None:
+    away = tmp_path / "away" / "neuco_tasks" / "ink"
+    away.mkdir(parents=True)
+    (away / "__init__.py").touch()
+    checked = quick_neuco(folder, "check", str(away))
+    assert checked.code != 0
+    assert f"It is not on the Python path: export PYTHONPATH={tmp_path / 'away'}" in checked.err
