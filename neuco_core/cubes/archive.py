@@ -16,7 +16,7 @@ from typing import Literal
 import msgspec
 import numpy as np
 
-from neuco_core.cubes.cubes import CubeBatch, StoredBatch
+from neuco_core.cubes.cubes import CubeBatch
 from neuco_core.cubes.folder import ImageFolder
 from neuco_core.cubes.images import Place
 from neuco_core.errors import DataError, UsageError
@@ -131,7 +131,7 @@ class ImageArchive:
         return tuple(self._members)
 
     def read(self, ids: Sequence[str]) -> CubeBatch:
-        return StoredBatch(tuple(ids), [[self._one(name)] for name in ids], self.bands, self.seasons)
+        return CubeBatch(tuple(ids), [[self._one(name)] for name in ids], self.bands, self.seasons)
 
     def place(self, sample: str) -> Place | None:
         _, _, entry = self._find(sample)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -18,14 +18,44 @@ if TYPE_CHECKING:
     from neuco_core.specs import Dataset
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class CubeBatch:
-    """Some samples at once: ``values`` is float32, (sample, season, band, y, x); bands are ``modality/BAND``."""
+    """Some samples at once: ``values`` is float32, (sample, season, band, y, x); bands are ``modality/BAND``.
+
+    A source may give samples as they are stored: each a list of arrays (season, band, y, x), whose bands follow one
+    another. 16-bit integers take half the memory of float32: ``values`` are made when somebody asks for them, and
+    ``samples`` makes those of one sample at a time.
+    """
 
     ids: tuple[str, ...]
     values: np.ndarray
     bands: tuple[str, ...]
     seasons: tuple[str, ...]
+    _cubes: Sequence[Sequence[np.ndarray]] = field(init=False, compare=False)
+
+    def __init__(
+        self,
+        ids: tuple[str, ...],
+        values: np.ndarray | Sequence[Sequence[np.ndarray]],
+        bands: tuple[str, ...],
+        seasons: tuple[str, ...],
+    ) -> None:
+        stored = not isinstance(values, np.ndarray)
+        cubes: Any = values if stored else [[cube] for cube in values]
+        sizes = {cube[0].shape[-2:] for cube in cubes}
+        if len(sizes) > 1:
+            got = shown(sorted(f"{height} × {width}" for height, width in sizes))
+            raise DataError("cubes of different sizes in one batch", where="cubes", got=got)
+        vars(self).update(ids=ids, bands=bands, seasons=seasons, _cubes=cubes)
+        if not stored:
+            vars(self)["values"] = values
+
+    @cached_property  # type: ignore[no-redef]
+    def values(self) -> np.ndarray:
+        values = np.empty((len(self.ids), len(self.seasons), len(self.bands), *self.size), np.float32)
+        for cube, target in zip(self._cubes, values, strict=True):
+            np.concatenate(cube, axis=1, out=target, casting="unsafe")
+        return values
 
     def __repr__(self) -> str:
         height, width = self.size
@@ -49,26 +79,39 @@ class CubeBatch:
 
     def samples(self) -> Iterator[np.ndarray]:
         """Each sample by itself: float32, (season, band, y, x)."""
-        yield from self.values
+        if "values" in vars(self):
+            yield from self.values
+            return
+        for cube in self._cubes:
+            yield np.concatenate(cube, axis=1, dtype=np.float32, casting="unsafe")
 
     def rows(self, start: int, stop: int) -> CubeBatch:
         """Some of the samples, by their places."""
-        return CubeBatch(self.ids[start:stop], self.values[start:stop], self.bands, self.seasons)
+        held = vars(self).get("values", self._cubes)
+        return CubeBatch(self.ids[start:stop], held[start:stop], self.bands, self.seasons)
 
     @property
     def size(self) -> tuple[int, int]:
         """Height and width of the images, in pixels."""
-        height, width = self.values.shape[-2:]
+        height, width = self._cubes[0][0].shape[-2:]
         return height, width
 
     def at(self, y: np.ndarray, x: np.ndarray) -> CubeBatch:
         """The pixels at some lines and columns only."""
-        return CubeBatch(self.ids, self.values[..., y[:, None], x], self.bands, self.seasons)
+        cubes = [[part[..., y[:, None], x] for part in cube] for cube in self._cubes]
+        return CubeBatch(self.ids, cubes, self.bands, self.seasons)
 
     @property
     def nbytes(self) -> int:
         """Bytes of the values as they are held."""
-        return self.values.nbytes
+        return sum(part.nbytes for cube in self._cubes for part in cube)
+
+    @classmethod
+    def joined(cls, batches: Sequence[CubeBatch]) -> CubeBatch:
+        """Several batches as one; none of those that are stored is copied."""
+        ids = tuple(name for batch in batches for name in batch.ids)
+        cubes = [cube for batch in batches for cube in batch._cubes]
+        return cls(ids, cubes, batches[0].bands, batches[0].seasons)
 
     def _places(self, name: str) -> list[int]:
         places = [place for place, band in enumerate(self.bands) if band == name or band.partition("/")[0] == name]
@@ -93,71 +136,6 @@ class CubeBatch:
             "modality": ("band", [band.partition("/")[0] for band in self.bands]),
         }
         return xr.DataArray(self.values, coords=coords, dims=("id", "season", "band", "y", "x"))
-
-
-class StoredBatch(CubeBatch):
-    """Samples as they are stored: each a list of arrays (season, band, y, x), whose bands follow one another.
-
-    16-bit integers take half the memory of float32. ``values`` are made when somebody asks for them; ``samples`` makes
-    those of one sample at a time.
-    """
-
-    def __init__(
-        self,
-        ids: tuple[str, ...],
-        values: Sequence[Sequence[np.ndarray]] | np.ndarray,
-        bands: tuple[str, ...],
-        seasons: tuple[str, ...],
-    ) -> None:
-        # ``dataclasses.replace`` hands over what ``values`` gave.
-        cubes = [[cube] for cube in values] if isinstance(values, np.ndarray) else values
-        sizes = {cube[0].shape[-2:] for cube in cubes}
-        if len(sizes) > 1:
-            got = shown(sorted(f"{height} × {width}" for height, width in sizes))
-            raise DataError("cubes of different sizes in one batch", where="cubes", got=got)
-        for name, value in (("ids", ids), ("bands", bands), ("seasons", seasons), ("_cubes", cubes)):
-            object.__setattr__(self, name, value)
-
-    _cubes: Sequence[Sequence[np.ndarray]]
-
-    @cached_property
-    def values(self) -> np.ndarray:
-        values = np.empty((len(self.ids), len(self.seasons), len(self.bands), *self.size), np.float32)
-        for cube, target in zip(self._cubes, values, strict=True):
-            np.concatenate(cube, axis=1, out=target, casting="unsafe")
-        return values
-
-    def samples(self) -> Iterator[np.ndarray]:
-        if "values" in self.__dict__:
-            yield from self.values
-            return
-        for cube in self._cubes:
-            yield np.concatenate(cube, axis=1, dtype=np.float32, casting="unsafe")
-
-    def rows(self, start: int, stop: int) -> CubeBatch:
-        return StoredBatch(self.ids[start:stop], self._cubes[start:stop], self.bands, self.seasons)
-
-    @property
-    def size(self) -> tuple[int, int]:
-        height, width = self._cubes[0][0].shape[-2:]
-        return height, width
-
-    def at(self, y: np.ndarray, x: np.ndarray) -> CubeBatch:
-        cubes = [[part[..., y[:, None], x] for part in cube] for cube in self._cubes]
-        return StoredBatch(self.ids, cubes, self.bands, self.seasons)
-
-    @property
-    def nbytes(self) -> int:
-        return sum(part.nbytes for cube in self._cubes for part in cube)
-
-    @classmethod
-    def joined(cls, batches: Sequence[CubeBatch]) -> CubeBatch:
-        """Several batches as one; none of those that are stored is copied."""
-        ids = tuple(name for batch in batches for name in batch.ids)
-        cubes: list[Sequence[np.ndarray]] = []
-        for batch in batches:
-            cubes += batch._cubes if isinstance(batch, StoredBatch) else [[cube] for cube in batch.values]
-        return cls(ids, cubes, batches[0].bands, batches[0].seasons)
 
 
 class CubeSource(Protocol):

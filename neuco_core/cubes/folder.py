@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
-from neuco_core.cubes.cubes import CubeBatch, StoredBatch
+from neuco_core.cubes.cubes import CubeBatch
 from neuco_core.cubes.images import SCENE, SUFFIXES, Image, Place, named, read_image
 from neuco_core.cubes.zips import Directories
 from neuco_core.errors import DataError, UsageError
@@ -102,7 +102,7 @@ class ImageFolder:
         return tuple(self.files)
 
     def read(self, ids: Sequence[str]) -> CubeBatch:
-        return StoredBatch(tuple(ids), [[self.image(name).values] for name in ids], self.bands, self.seasons)
+        return CubeBatch(tuple(ids), [[self.image(name).values] for name in ids], self.bands, self.seasons)
 
     def place(self, sample: str) -> Place | None:
         return self.image(sample).place

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from neuco_core.cubes.cubes import CubeBatch, StoredBatch
+from neuco_core.cubes.cubes import CubeBatch
 from neuco_core.cubes.zarr_zip import read_cube
 from neuco_core.cubes.zips import Directories, damage
 from neuco_core.errors import DataError, UsageError
@@ -122,7 +122,7 @@ class SSL4EOCubes:
                 wanted[name] = places
         some = tuple(season for season in self.seasons if season in seasons)
         cubes = [self._read_sample(name, wanted, [SEASONS.index(season) for season in some]) for name in names]
-        return StoredBatch(names, cubes, tuple(band for band in self.bands if band in bands), some)
+        return CubeBatch(names, cubes, tuple(band for band in self.bands if band in bands), some)
 
     def _read_sample(self, name: str, wanted: Mapping[str, list[int]], seasons: list[int]) -> list[np.ndarray]:
         """The modalities of a sample, each in its own type."""

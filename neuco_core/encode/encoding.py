@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from neuco_core.cubes.cubes import CubeBatch, CubeSource, Selection, StoredBatch
+from neuco_core.cubes.cubes import CubeBatch, CubeSource, Selection
 from neuco_core.encode.device import choose_device, is_out_of_memory, let_go, move, steady, uses_torch
 from neuco_core.encoders import MAX_DIM
 from neuco_core.env import installed_version, requirement_name
@@ -101,7 +101,7 @@ class Pipeline:
                     return self._read(part)
                 step = math.ceil(len(part) / readers)
                 pieces = [part[start : start + step] for start in range(0, len(part), step)]
-                return StoredBatch.joined(list(pool.map(self._read, pieces)))
+                return CubeBatch.joined(list(pool.map(self._read, pieces)))
 
             with closing(in_order(ahead, read, parts, AHEAD + 1)) as batches:
                 for part, batch in zip(parts, batches, strict=True):
