@@ -10,9 +10,10 @@ import secrets
 import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import is_dataclass
 from pathlib import Path
 from typing import Any, TypeVar
+
+import msgspec
 
 from neuco_core.errors import DataError
 
@@ -118,28 +119,10 @@ def digest(value: object) -> str:
     return hashlib.sha256(dump(value)).hexdigest()
 
 
-def _require_known(given: Any, known: Any, place: str = "$") -> None:
-    """Raise if a dict has a key that is not ``known``: dataclasses let msgspec pass over what they do not have."""
-    if isinstance(given, dict) and isinstance(known, dict):
-        for key in given:
-            if key not in known:
-                raise ValueError(f"Object contains unknown field `{key}` - at `{place}`")
-            _require_known(given[key], known[key], f"{place}.{key}")
-    elif isinstance(given, list) and isinstance(known, list | tuple):
-        for number, (part, of_part) in enumerate(zip(given, known, strict=True)):
-            _require_known(part, of_part, f"{place}[{number}]")
-
-
 def read_strictly(path: Path, kind: type[T], what: str, *, most: int, hint: str = "") -> T:
-    """Read a JSON file of at most so many bytes: every field must be known and of its type."""
-    import msgspec  # which listing plugins does not need
-
+    """Read a JSON file of at most so many bytes; a Struct says itself which fields there are, and of which type."""
     try:
-        content = read_limited(path, most)
-        value = msgspec.json.decode(content, type=kind)
-        if is_dataclass(kind):  # a Struct forbids unknown fields itself
-            _require_known(msgspec.json.decode(content), msgspec.to_builtins(value))
+        return msgspec.json.decode(read_limited(path, most), type=kind)
     except (OSError, ValueError, RecursionError) as error:
         reason = str(error).replace(" - at `$", ", at `")
         raise DataError(f"not {what}: {reason}", where=path, hint=hint) from error
-    return value

@@ -10,12 +10,14 @@ from __future__ import annotations
 import importlib.resources
 import os
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
 from operator import itemgetter
 from pathlib import Path, PurePosixPath
-from typing import Literal
+from typing import Literal, TypeVar
 from urllib.parse import unquote, urlsplit
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from neuco_core.env import layers, registry_dir, user_registry
 from neuco_core.errors import ChecksumError, DataError, FetchError, NeucoError, OfflineError, UnpinnedError, UsageError
@@ -26,6 +28,7 @@ from neuco_core.files import read_strictly
 from neuco_core.specs import Dataset, Method, Remote, Task
 
 LARGEST = 10_000_000  # bytes of a file of pins
+T = TypeVar("T")
 NOT_DECLARED = "not the declared file"
 UNREGISTERED = "Declare its sha256; for the labels of a registered task, run `neuco data pin TASK`"
 
@@ -42,18 +45,14 @@ def fetch(remote: Remote, *, progress: bool | None = None) -> Path:
     urls: list[str] = []
     for url in remote.urls:
         urls += [pin.url, url] if pin.url not in ("", url) and unrevised(url) == unrevised(pin.url) else [url]
-    failures: list[NeucoError] = []
-    for url in sorted(urls, key=lambda url: not is_local(url)):
-        try:
-            if not is_local(url):  # also what a mirror gives is looked for by the name in the first address
-                return _cached(url, pin, cache.entry(pin.sha256, file_name(remote.url)), progress)
-            path = resolve(url)
-            verify(path, pin, url)
-        except (FetchError, DataError) as error:
-            failures.append(error)
-        else:
-            return path
-    raise _none_answered(remote, failures)
+
+    def read(url: str) -> Path:
+        if not is_local(url):  # also what a mirror gives is looked for by the name in the first address
+            return _cached(url, pin, cache.entry(pin.sha256, file_name(remote.url)), progress)
+        verify(resolve(url), pin, url)
+        return resolve(url)
+
+    return _first_answer(sorted(urls, key=lambda url: not is_local(url)), read)
 
 
 def unrevised(url: str) -> str:
@@ -61,33 +60,36 @@ def unrevised(url: str) -> str:
     return re.sub("@[^/]+/", "@/", url, count=1)
 
 
-def fetch_unverified(remote: Remote, folder: Path, *, progress: bool | None = None) -> tuple[Path, str]:
+def fetch_unverified(remote: Remote, folder: Path) -> tuple[Path, str]:
     """The file of the first address that answers, unchecked, and the address, with the commit for its branch."""
     settings = Settings.from_environment()
     path = folder / file_name(remote.url)
+
+    def read(url: str) -> tuple[Path, str]:
+        if is_local(url):
+            return resolve(url), url
+        if settings.offline:
+            raise OfflineError("a pin needs the network, and NEUCO_OFFLINE is set", where=shown(url))
+        commit = download(url, path, settings, size=remote.size, progress=None).commit
+        return path, re.sub("@[^/]+/", f"@{commit}/", url, count=1) if commit and url.startswith("hf:") else url
+
+    return _first_answer(remote.urls, read)
+
+
+def _first_answer(urls: Sequence[str], read: Callable[[str], T]) -> T:
+    """What the first address gives that can be read; one error for all of them: their common one, or of their kind."""
     failures: list[NeucoError] = []
-    for url in remote.urls:
+    for url in urls:
         try:
-            if is_local(url):
-                return resolve(url), url
-            if settings.offline:
-                raise OfflineError("a pin needs the network, and NEUCO_OFFLINE is set", where=shown(url))
-            commit = download(url, path, settings, size=remote.size, progress=progress).commit
+            return read(url)
         except (FetchError, DataError) as error:
             failures.append(error)
-        else:
-            return path, re.sub("@[^/]+/", f"@{commit}/", url, count=1) if commit and url.startswith("hf:") else url
-    raise _none_answered(remote, failures)
-
-
-def _none_answered(remote: Remote, failures: Sequence[NeucoError]) -> NeucoError:
-    """One error for all addresses: their common one, or of their kind."""
     if len({error.what for error in failures}) == 1:
-        return failures[0]
+        raise failures[0]
     kinds = {type(error) for error in failures}
     kind = kinds.pop() if len(kinds) == 1 else FetchError
     reasons = "; ".join(str(error) for error in failures)
-    return kind(f"none of the {len(failures)} addresses delivered the file: {reasons}", where=shown(remote.url))
+    raise kind(f"none of the {len(failures)} addresses delivered the file: {reasons}", where=shown(urls[0]))
 
 
 def is_local(url: str) -> bool:
@@ -167,8 +169,7 @@ def resolve(url: str) -> Path:
     return packaged
 
 
-@dataclass(frozen=True)
-class Pin:
+class Pin(Struct, frozen=True, forbid_unknown_fields=True):
     """Which bytes are the right ones, according to ``source``: a pins file, or "" for the plugin itself.
 
     ``url`` is the address with the commit at which they were seen, where the declared one names a branch.
@@ -180,8 +181,7 @@ class Pin:
     source: str = ""
 
 
-@dataclass(frozen=True)
-class PinsFile:
+class PinsFile(Struct, frozen=True, forbid_unknown_fields=True):
     """A pins file: its entries by address."""
 
     pins: dict[str, Pin]
