@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -64,32 +63,3 @@ def write_figure(path: Path, data: bytes) -> None:
     except OSError as error:
         reason = error.strerror or str(error)
         raise UsageError(f"the figure cannot be written: {reason}", where=path, hint="Choose another path") from error
-
-
-class Frames:
-    """Figures that differ in few artists: all else, which takes most of the time, is drawn once.
-
-    Set the moving artists, then ``save`` a PNG; whatever else is changed in between is not seen.
-    """
-
-    def __init__(self, figure: Figure, moving: Sequence[Any], dpi: int = 110) -> None:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-
-        figure.set_dpi(dpi)
-        self._figure, self._moving, self._canvas = figure, moving, FigureCanvasAgg(figure)
-        for artist in moving:
-            artist.set_animated(True)
-        self._canvas.draw()  # type: ignore[no-untyped-call]
-        self._behind = self._canvas.copy_from_bbox(figure.bbox)  # type: ignore[no-untyped-call]
-
-    def save(self, path: Path) -> None:
-        import numpy as np
-        from PIL import Image
-
-        self._canvas.restore_region(self._behind)  # type: ignore[no-untyped-call]
-        for artist in self._moving:
-            self._figure.draw_artist(artist)
-        pixels = np.asarray(self._canvas.buffer_rgba())  # type: ignore[no-untyped-call]
-        buffer = io.BytesIO()
-        Image.fromarray(pixels).save(buffer, "png")
-        write_figure(path, buffer.getvalue())

@@ -24,7 +24,7 @@ from neuco_core.records.model import Key, Record
 from neuco_core.records.store import read_all
 from neuco_core.runs.engine import default_limits, open_engine
 from neuco_core.runs.files import EmbeddingsFile, free_names, open_file
-from neuco_core.runs.plan import Plan, Planner
+from neuco_core.runs.plan import make_plan
 from neuco_core.runs.run import make_record, run_plan, shared_folder
 from neuco_core.runs.worker import shared_labels
 from neuco_core.specs import Suite, Task
@@ -221,9 +221,7 @@ def _score(
     on_record: Callable[[Record], None] | None,
 ) -> Iterator[Record]:
     """A record for every file and task; where there is no score, it says why."""
-    planner = Planner(load_protocol(protocol), {})
-    ordered = sorted(tasks, key=lambda task: (task.dataset, task.label))
-    plan = Plan(planner.protocol, tuple(planner.file_cell(file, task) for file in files for task in ordered))
+    plan = make_plan([], tasks, load_protocol(protocol), registry_dir(), files=files)
     jobs = available_cores()
     engine = open_engine("local", jobs)
     threads = jobs if len(plan.work) < 4 * jobs else 1

@@ -143,9 +143,6 @@ class Choice(NamedTuple):
     def tasks(self) -> list[Task]:
         return [task for _, tasks in self.groups for task in tasks]
 
-    def protocol_of(self, task: Task) -> Protocol:
-        return next(protocol for protocol, tasks in self.groups if task in tasks)
-
 
 def choose(
     tasks: Sequence[str],

@@ -11,6 +11,7 @@ from neuco_core.boards.formatting import axes, higher_is_better, with_values
 from neuco_core.boards.model import Board, BoardCell, BoardRow, BoardTask, Column, Number
 from neuco_core.site.figures import bounds, ends
 from neuco_core.site.page_data import PageData
+from neuco_core.text import common_prefix
 
 LEVELS = 10
 SHADES = "0123456789a"  # a level as one character, for the scripts
@@ -63,13 +64,8 @@ def value_of(row: BoardRow, column: Column) -> str | Number:
 
 def short_names(tasks: Sequence[BoardTask]) -> dict[str, str]:
     """The names of tasks without the words that they all begin with."""
-    parts_by_task = {task.id: task.id.replace("-", "_").split("_") for task in tasks}
-    common = 0
-    while len(tasks) > 1 and len({tuple(parts[: common + 1]) for parts in parts_by_task.values()}) == 1:
-        if any(len(parts) <= common + 1 for parts in parts_by_task.values()):
-            break
-        common += 1
-    return {task: " ".join(parts[common:]) for task, parts in parts_by_task.items()}
+    prefix = common_prefix([task.id for task in tasks])
+    return {task.id: task.id.removeprefix(prefix).replace("-", " ").replace("_", " ") for task in tasks}
 
 
 def levels(values: Sequence[float], higher: bool) -> Heat | None:

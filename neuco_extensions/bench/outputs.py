@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from importlib import resources
 from pathlib import Path
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from neuco_core.errors import UsageError
-from neuco_core.figures import Frames, blank, save
+from neuco_core.figures import blank, save, write_figure
 from neuco_core.files import jsonable, write_atomic
 from neuco_core.scoring.scorer import Score
 from neuco_core.scoring.splits import join
@@ -138,6 +138,34 @@ def _confusions(folder: Path, score: Score, stem: str) -> None:
             text.set(text=str(int(table[position])), color="white" if table[position] > most / 2 else "black")
         title.set_text(_title(score, index))
         frames.save(folder / f"{stem}{index}.png")
+
+
+class Frames:
+    """Figures that differ in few artists: all else, which takes most of the time, is drawn once.
+
+    Set the moving artists, then ``save`` a PNG; whatever else is changed in between is not seen.
+    """
+
+    def __init__(self, figure: Figure, moving: Sequence[Any], dpi: int = 110) -> None:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+        figure.set_dpi(dpi)
+        self._figure, self._moving, self._canvas = figure, moving, FigureCanvasAgg(figure)
+        for artist in moving:
+            artist.set_animated(True)
+        self._canvas.draw()  # type: ignore[no-untyped-call]
+        self._behind = self._canvas.copy_from_bbox(figure.bbox)  # type: ignore[no-untyped-call]
+
+    def save(self, path: Path) -> None:
+        from PIL import Image
+
+        self._canvas.restore_region(self._behind)  # type: ignore[no-untyped-call]
+        for artist in self._moving:
+            self._figure.draw_artist(artist)
+        pixels = np.asarray(self._canvas.buffer_rgba())  # type: ignore[no-untyped-call]
+        buffer = io.BytesIO()
+        Image.fromarray(pixels).save(buffer, "png")
+        write_figure(path, buffer.getvalue())
 
 
 def _title(score: Score, index: int) -> str:
