@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from statistics import fmean, pstdev
 from typing import Annotated, Any, Literal
@@ -105,10 +106,16 @@ class Published(Part, frozen=True, kw_only=True):
         printed = {key: cell for key, cell in cells.items() if cell is not None}
         return Cells(tuple(tasks), tuple(methods), printed, self.columns)
 
-    def board(self, options: Mapping[str, Any] | None = None) -> Board:
+    def board(
+        self, options: Mapping[str, Any] | None = None, uncounted: Mapping[tuple[str, str], str] | None = None
+    ) -> Board:
+        """The ranking of the table. ``uncounted`` says of scores, by method and task, why they do not count."""
         about = Publication(self.id, self.title, self.description, self.citation, self.source)
         chosen = {**self.options, **(options or {})}
-        board = rank_cells(self.cells(), self.kind, chosen, published=about, fact_columns=self.fact_columns)
+        cells = self.cells()
+        stale = {key: replace(cells.cell(*key), status="stale", reason=why) for key, why in (uncounted or {}).items()}
+        cells = replace(cells, cells={**cells.cells, **stale})
+        board = rank_cells(cells, self.kind, chosen, published=about, fact_columns=self.fact_columns)
         printed = self.tasks and self.kind == "neuco"
         return _without_q(board, "R²" if self.metric == "r2" else self.metric) if printed else board
 

@@ -18,7 +18,7 @@ from neuco_core.boards.published import Published, PublishedRow, list_published
 from neuco_core.boards.store import Current, current
 from neuco_core.env import available_cores, registry_dir
 from neuco_core.errors import DataError, NeucoError, UnknownIdError, UsageError
-from neuco_core.fetch.links import without_labels
+from neuco_core.fetch.links import require_labels
 from neuco_core.plugins.catalog import Catalog, load_protocol
 from neuco_core.records.model import Key, Record
 from neuco_core.records.store import read_all
@@ -101,9 +101,8 @@ def rank_on(
         raise UsageError("no file to rank", expected="a CSV, Parquet, NPZ or NPY file of embeddings")
     paths = list(dict.fromkeys(map(Path, files)))
     tasks = catalog.suite_tasks(chosen)
-    if published is None and len(without_labels(tasks)) == len(tasks):
-        hint = f"Run `neuco data pin --suite {chosen.id}`, or `neuco data link DATASET FOLDER` to use your copy"
-        raise DataError(f"no labels of suite {chosen.id} are on this machine", hint=hint)
+    if published is None:
+        require_labels(chosen.id, tasks)
     names = free_names(paths, taken={record.method for record in read_all(registry)})
     with shared_folder() as shared:
         opened = [_open(path, tasks, names[path], chosen.id, shared, allow_labels) for path in paths]
@@ -121,7 +120,8 @@ def rank_on(
                 count = counted(len(lacking[datasets[record.task]]), "labelled sample")
                 uncounted[record.key] = f"it lacks {count} that the other methods have"
     if published is not None:
-        board = _beside(published, titles, records).board(options)
+        reasons = {(method, task): reason for (method, task, _), reason in uncounted.items()}
+        board = _beside(published, titles, records).board(options, reasons)
         alike: Mapping[str, Sequence[str]] = dict.fromkeys(titles, ())  # printed scores have no splits to test
     else:
         pool = replace(now, records=[*now.records, *records], stale={**now.stale, **uncounted})

@@ -44,7 +44,7 @@ from neuco_core.cli.score_show import (
 from neuco_core.env import available_cores, registry_dir, switched_on
 from neuco_core.errors import ScoreError, UsageError
 from neuco_core.fetch.fetch import NOT_DECLARED
-from neuco_core.fetch.links import without_labels
+from neuco_core.fetch.links import require_labels, without_labels
 from neuco_core.fields import ID
 from neuco_core.plugins.catalog import list_methods
 from neuco_core.progress import show_progress
@@ -235,6 +235,8 @@ def _score(request: ScoreRequest, choice: Choice, preview: Preview | None, form:
     limits = default_limits(jobs, request.time_limit, request.memory_limit, request.embed_time_limit)
     if request.files and not request.dry_run and (request.yes or can_ask()):
         _offer_labels(choice, yes=request.yes)
+    if choice.suite and not (request.dry_run or request.methods or request.everything):
+        require_labels(choice.suite, choice.tasks)
     files = _open_files(request, choice.tasks, shared) if request.files else []
     methods = list_methods(*request.methods) if request.methods or request.everything else []
     if preview:

@@ -50,6 +50,13 @@ def without_labels(tasks: Sequence[Task]) -> list[Task]:
     return [task for task, pin in zip(tasks, pins, strict=True) if pin is None and dataset_root(task.dataset) is None]
 
 
+def require_labels(suite: str, tasks: Sequence[Task]) -> None:
+    """Raise if no task of a suite has its labels here: one command brings them all."""
+    if len(without_labels(tasks)) == len(tasks):
+        hint = f"Run `neuco data pin --suite {suite}`, or `neuco data link DATASET FOLDER` to use your copy"
+        raise DataError(f"no labels of suite {suite} are on this machine", hint=hint)
+
+
 def vouched_by_user(task: Task) -> str:
     """How the user alone vouches for a task's labels; "" if a plugin or the registry knows their checksum."""
     pin = find_pin(task.source)

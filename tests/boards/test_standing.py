@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -87,6 +88,25 @@ def test_what_a_file_lacks_is_named(standing: Standing) -> None:
     assert "pca.csv: 1 value missing or not a number, counted as 0." in notes
 
 
+def test_a_file_that_lacks_samples_has_no_rank_on_a_published_board_either(
+    files: Mapping[str, Path], tmp_path: Path
+) -> None:
+    rows = [
+        {"method": name, "title": name, "name": name, "baseline": False, "scores": [score] * 3}
+        for name, score in (("theirs", 0.3), ("others", 0.99))
+    ]
+    about = {"title": "A paper", "description": "Its table", "citation": "A paper", "source": "https://example.org"}
+    board = {"schema": 2, "id": "paper", "kind": "neuco", "rows": rows, "tasks": TASKS, "protocol": "ridge+k=2"}
+    (tmp_path / "published").mkdir()
+    (tmp_path / "published/paper.json").write_text(json.dumps({**board, **about, "metric": "r2"}))
+    standing = rank_on("paper", files["mine"], files["part"], registry=tmp_path)
+    mine, part = standing.places
+    assert (mine.row.rank, part.row.rank, len(standing.board.ranked)) == (2, None, 3)
+    assert "would have rank 2 of 3 among results as published" in mine.sentence
+    assert part.sentence.startswith("Not comparable: pca.csv lacks 8 labelled samples")
+    assert {cell.status for cell in part.row.cells.values()} == {"stale"}
+
+
 def test_rows_are_marked_and_the_pool_is_that_of_the_board(standing: Standing, committed_registry: Path) -> None:
     titles = {row.method: row.title for row in standing.board.rows}
     assert titles["mine"] == "mine.parquet (yours)"
@@ -150,7 +170,8 @@ def test_wrong_files_and_boards_are_refused(tmp_path: Path, files: Mapping[str, 
     assert (ran.code, ran.err.count("no labels of suite neuco-real are on this machine")) == (4, 1)
     assert "`neuco data pin --suite neuco-real`" in ran.err
     ran = neuco("score", "--embeddings", files["mine"], "--suite", "neuco-real")
-    assert "`neuco data pin --suite neuco-real`" in ran.out
+    assert (ran.code, "Run `neuco data pin --suite neuco-real`" in ran.err) == (4, True)
+    assert "data pin biomass" not in ran.text, "one command, and the right one"
     ran = neuco("leaderboard", "show", "neuco-paper-table-4", "--with", files["mine"])
     assert (ran.code, "no score on biomass_mean" in ran.err) == (4, True)
     assert "neuco data pin biomass_mean" in ran.err

@@ -80,7 +80,7 @@ def test_one_yes_leads_from_a_file_to_scores(hub: HuggingFace, mine: str, tmp_pa
     assert len(hub.requests) == requests
 
 
-@pytest.mark.parametrize(("answer", "code"), [(b"n\n", 1), (b"\x03", 130)])
+@pytest.mark.parametrize(("answer", "code"), [(b"n\n", 4), (b"\x03", 130)])
 def test_a_no_and_ctrl_c_pin_nothing(hub: HuggingFace, mine: str, tmp_path: Path, answer: bytes, code: int) -> None:
     words = ("score", "--embeddings", mine, "--suite", "neuco-real", *PROTOCOL)
     ended, screen = converse(*words, until=QUESTION, then=answer)
@@ -91,8 +91,8 @@ def test_a_no_and_ctrl_c_pin_nothing(hub: HuggingFace, mine: str, tmp_path: Path
 
 def test_without_a_terminal_it_is_an_error_with_the_way_out(hub: HuggingFace, mine: str, tmp_path: Path) -> None:
     refused = score(mine)
-    assert refused.code == 1
-    assert "neuco data pin biomass_mean" in refused.text
+    assert refused.code == 4
+    assert "Run `neuco data pin --suite neuco-real`" in refused.err
     assert (hub.requests, pins(tmp_path)) == ([], {})
     shown = neuco("data", "pin", "--suite", "neuco-real")
     assert (shown.code, shown.out.count("not pinned yet")) == (2, 8)
