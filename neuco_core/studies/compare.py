@@ -132,6 +132,7 @@ def compare(
     confidence: float = 0.95,
     threads: int | None = None,
     progress: bool | Progress | None = None,
+    allow_labels: bool = False,
     **changes: Any,
 ) -> Differences:
     """Is A better than B on these tasks, or is it the luck of the splits?
@@ -148,6 +149,7 @@ def compare(
         confidence: of the intervals, and of a winner.
         threads: how many splits are trained side by side.
         progress: as in ``evaluate``.
+        allow_labels: do not refuse a file with a task's labels in a column.
         **changes: fields of the protocol to change, such as ``k=5``.
 
     Returns:
@@ -161,7 +163,14 @@ def compare(
     with show_progress(progress) as tell:
         groups = [(rules, [task]) for task, rules in tasks]
         pairs = compare_tasks(
-            source_a, source_b, groups, confidence=confidence, threads=threads, progress=tell, same_dataset=True
+            source_a,
+            source_b,
+            groups,
+            confidence=confidence,
+            threads=threads,
+            progress=tell,
+            same_dataset=True,
+            allow_labels=allow_labels,
         )
     if not any(pair.status == "ok" for pair in pairs):
         raise ScoreError("nothing could be compared", got=one_line("; ".join(dict.fromkeys(p.reason for p in pairs))))
@@ -186,7 +195,7 @@ def compare_tasks(
     threads: int | None = None,
     progress: Progress | None = None,
     same_dataset: bool = False,
-    allow_labels: bool = True,
+    allow_labels: bool = False,
 ) -> list[Pair]:
     """Score both on the same splits of every task, each under its protocol, and test the differences.
 

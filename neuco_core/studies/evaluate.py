@@ -17,7 +17,7 @@ from neuco_core.errors import DataError, NeucoError, ScoreError, UnknownIdError,
 from neuco_core.plugins.catalog import catalog, load_suite
 from neuco_core.progress import Progress, show_progress
 from neuco_core.protocol import Protocol
-from neuco_core.runs.files import examples, missing_samples
+from neuco_core.runs.files import examples, missing_samples, refuse_labels
 from neuco_core.scoring.cell import outcome_of, score_cell
 from neuco_core.scoring.leaks import LeakWarning, columns_used, leaks, oddities, replaced_values
 from neuco_core.scoring.quality import middle, odd_splits, ruled, split_count
@@ -152,6 +152,7 @@ def evaluate(
     name: str = "",
     threads: int | None = None,
     progress: bool | Progress | None = None,
+    allow_labels: bool = False,
     **changes: Any,
 ) -> list[Results]: ...
 
@@ -166,6 +167,7 @@ def evaluate(
     name: str = "",
     threads: int | None = None,
     progress: bool | Progress | None = None,
+    allow_labels: bool = False,
     **changes: Any,
 ) -> Results: ...
 
@@ -179,6 +181,7 @@ def evaluate(
     name: str = "",
     threads: int | None = None,
     progress: bool | Progress | None = None,
+    allow_labels: bool = False,
     **changes: Any,
 ) -> Results | list[Results]:
     """Score embeddings, or what makes them, on one or many tasks.
@@ -193,6 +196,7 @@ def evaluate(
         name: what to call the source in results.
         threads: how many splits are trained side by side.
         progress: False for silence, or a function of a share and a name; by default a bar, or a line a minute.
+        allow_labels: do not refuse a table or a file with a task's labels in a column.
         **changes: fields of the protocol to change, such as ``k=5``.
 
     Returns:
@@ -211,7 +215,7 @@ def evaluate(
         for number, source in enumerate(sources):
             step = partial(_tell, tell, source.name if several else "", number, len(sources)) if tell else None
             try:
-                results.append(_evaluate(source, tasks, threads, step))
+                results.append(_evaluate(source, tasks, threads, step, allow_labels))
             except NeucoError as error:
                 if not several:
                     raise
@@ -220,7 +224,11 @@ def evaluate(
 
 
 def _evaluate(
-    source: Source, tasks: Sequence[tuple[Task, Protocol]], threads: int | None, tell: Progress | None
+    source: Source,
+    tasks: Sequence[tuple[Task, Protocol]],
+    threads: int | None,
+    tell: Progress | None,
+    allow_labels: bool,
 ) -> Results:
     """One source on all tasks; warnings are of the line that called ``evaluate``."""
     scores: dict[str, Score] = {}
@@ -242,7 +250,10 @@ def _evaluate(
                 if f"{source.name}: {doubt}" not in notes:
                     warnings.warn(f"{source.name}: {doubt}", stacklevel=3)
                 notes[f"{source.name}: {doubt}"] = None
-            for leak in leaks(embeddings, labels) if isinstance(source, FileSource) else ():
+            found = list(leaks(embeddings, labels)) if isinstance(source, FileSource) else []
+            if isinstance(source, FileSource) and not allow_labels:
+                refuse_labels(source.path, found)
+            for leak in found:
                 if leak.sentence not in notes:
                     warnings.warn(leak.sentence, LeakWarning, stacklevel=3)
                 notes[leak.sentence] = None

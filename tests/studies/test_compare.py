@@ -6,16 +6,18 @@ import hashlib
 import math
 import re
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neuco_core import Remote, Task, compare, evaluate, load_method, load_protocol, score
-from neuco_core.errors import ScoreError, UnknownIdError, UsageError
+from neuco_core import Remote, Task, compare, evaluate, load_method, load_protocol, load_task, score
+from neuco_core.errors import DataError, ScoreError, UnknownIdError, UsageError
 from neuco_core.scoring.compare import common, compare_scores, corrected_t_test, holm
 from neuco_core.scoring.leaks import LeakWarning
 from neuco_core.studies.compare import compare_tasks
@@ -181,7 +183,7 @@ def test_labels_are_loaded_once_for_a_whole_study(files: tuple[FileSource, FileS
         return {"id": IDS, "label": VALUES[:, 0].tolist()}
 
     protocol = load_protocol("ridge+k=4")
-    (pair,) = compare_tasks(*files, [(protocol, [task(tmp_path, loader)])])
+    (pair,) = compare_tasks(*files, [(protocol, [task(tmp_path, loader)])], allow_labels=True)
     assert (pair.status, len(calls)) == ("ok", 1)
     (item,) = gather([task(tmp_path, loader)], files[0])
     assert item.labels is not None
@@ -192,7 +194,8 @@ def test_labels_are_loaded_once_for_a_whole_study(files: tuple[FileSource, FileS
 def test_the_metric_is_the_tasks_and_so_is_its_direction(
     files: tuple[FileSource, FileSource], tmp_path: Path, metric: str, sign: int
 ) -> None:
-    (pair,) = compare_tasks(*files, [(load_protocol("ridge+k=20,test_size=0.4"), [task(tmp_path, metric=metric)])])
+    protocol = load_protocol("ridge+k=20,test_size=0.4")
+    (pair,) = compare_tasks(*files, [(protocol, [task(tmp_path, metric=metric)])], allow_labels=True)
     assert pair.a is not None
     assert pair.test is not None
     assert (pair.a.metric, np.sign(pair.test.difference), pair.verdict(0.05)) == (metric, sign, "A is better")
@@ -277,6 +280,21 @@ def test_compare_in_python_takes_what_evaluate_takes_and_says_what_the_command_s
         compare(made, made, "olinda", confidence=95)
     with pytest.raises(UnknownIdError, match="no comparison on task 'olinda_see'"):
         same["olinda_see"]
+
+
+def test_a_file_with_labels_is_refused_in_python_as_by_the_command(tmp_path: Path) -> None:
+    labels = load_task("olinda_elevation_mean").labels()
+    truth = labels.values.reshape(len(labels), -1)[:, 0]
+    noise = np.random.default_rng(0).standard_normal(len(truth))
+    path, options = tmp_path / "mine.csv", {"k": 2, "splitter": "group", "progress": False}
+    pd.DataFrame({"id": labels.ids, "a": noise, "height": truth}).to_csv(path, index=False)
+    for study in (partial(compare, path, "averaging", "olinda"), partial(evaluate, path, "olinda")):
+        with pytest.raises(DataError, match=r"column 'height' is the label of .* in Python allow_labels=True"):
+            study(**options)
+        with pytest.warns(LeakWarning, match="column 'height' is the label of"):
+            assert len(study(**options, allow_labels=True)) == 3
+    refused = neuco("compare", path, "averaging", "--suite", "olinda", "--k", 2)
+    assert (refused.code, "Leave height out of the file" in refused.err) == (4, True)
 
 
 def test_the_command_counts_the_samples_that_both_have(tmp_path: Path) -> None:
