@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import csv
 import re
+from io import BytesIO
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from PIL import Image
 
 from neuco_core.site import board_table
 from neuco_core.site.write import write_site
@@ -111,6 +114,23 @@ def test_a_phone_scrolls_tables_and_not_the_page(browser: Any, site: Path, path:
             assert page.evaluate(
                 "(box => box.scrollWidth <= box.clientWidth)(document.querySelector('.strips').parentNode)"
             )
+
+
+def test_a_phone_shows_where_the_table_goes_on_beyond_the_edge(browser: Any, site: Path) -> None:
+    def edge(page: Any) -> float:
+        """How dark the right edge of the table is, beside what lies 60 pixels to its left, in an empty line."""
+        box = page.locator(".board").bounding_box()
+        last = page.locator("#board tbody tr").nth(1).bounding_box()
+        clip = {"x": box["x"] + box["width"] - 62, "y": last["y"] + 1, "width": 60, "height": 3}
+        picture = np.asarray(Image.open(BytesIO(page.screenshot(clip=clip))).convert("L"), dtype=float)
+        return float(picture[:, 0].mean() - picture[:, -2].mean())
+
+    for other in reading(browser, site, viewport={"width": 390, "height": 844}, is_mobile=True):
+        page = other.open(BOARD)
+        assert page.evaluate("(box => box.scrollWidth > box.clientWidth)(document.querySelector('.board'))")
+        assert edge(page) > 20
+        page.evaluate("(box => box.scrollLeft = box.scrollWidth)(document.querySelector('.board'))")
+        assert abs(edge(page)) < 8
 
 
 def test_intervals_and_groups_are_drawn(reader: Reader) -> None:
