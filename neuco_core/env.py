@@ -93,14 +93,18 @@ def user_registry() -> Path:
     return platformdirs.user_data_path("neuco", appauthor=False) / "registry"
 
 
-def layers(registry: Path) -> tuple[Path, ...]:
+def layers(registry: Path, top: Path | None = None) -> tuple[Path, ...]:
     """A registry and those that show through where it has nothing; the last one came with neuco.
 
-    Scores are written to the first one. In a checkout git does not see it, since only main writes records.
+    Scores and boards are written to the first one. In a checkout git does not see it, since only main writes these.
+    ``top`` leaves out what lies above that one.
     """
-    if os.environ.get("NEUCO_REGISTRY"):
-        return (registry,)
+    found: tuple[Path, ...] = (registry,)
     root, shipped = checkout(), PACKAGE / "_registry"
-    if root and registry == root / "registry":
-        return (root / ".neuco", registry)
-    return (registry, shipped) if shipped.is_dir() and registry == user_registry() else (registry,)
+    if os.environ.get("NEUCO_REGISTRY"):
+        pass
+    elif root and registry == root / "registry":
+        found = (root / ".neuco", registry)
+    elif shipped.is_dir() and registry == user_registry():
+        found = (registry, shipped)
+    return found[found.index(top) :] if top else found

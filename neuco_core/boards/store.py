@@ -6,6 +6,7 @@ The edge between files and the pure functions. What boards were before is git's 
 from __future__ import annotations
 
 import logging
+import shlex
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -47,22 +48,28 @@ def read_board(path: Path) -> Board:
     return read_part(path, Board, "a board", hint)
 
 
+def board_layer(registry: Path, suite: str) -> Path:
+    """The registry that has the board: this one's first layer, or the next below that; the first if none has it."""
+    found = layers(registry)
+    return next((layer for layer in found if board_path(layer, suite).exists()), found[0])
+
+
 def stored_board(registry: Path, suite: str) -> Board:
     """The board as it was built last, here or in a registry that lies below."""
-    paths = [board_path(layer, suite) for layer in layers(registry)]
-    return read_board(next((path for path in paths if path.exists()), paths[0]))
+    return read_board(board_path(board_layer(registry, suite), suite))
 
 
 def write_board(registry: Path, board: Board) -> list[str]:
-    """Write a board; returns what changed, in words. The same board again writes nothing."""
-    path, content = board_path(registry, board.about.id), dump(plain(board))
-    if not path.exists():
+    """Write a board where scores are written; returns what changed, in words. The same board again writes nothing."""
+    old, content = board_path(board_layer(registry, board.about.id), board.about.id), dump(plain(board))
+    path = board_path(layers(registry)[0], board.about.id)
+    if not old.exists():
         messages = [f"first version, {counted(len(board.ranked), 'method')} ranked"]
-    elif path.read_bytes() == content:
+    elif old.read_bytes() == content:
         return []
     else:
         try:
-            messages = [str(change) for change in changes(read_board(path), board)]
+            messages = [str(change) for change in changes(read_board(old), board)]
         except DataError as error:  # an old format, or a damaged file: it does not stand in the way of a new one
             messages = [f"the old file was {error.what}"]
     try:
@@ -90,30 +97,36 @@ def would_lose(lost: Mapping[str, str]) -> str:
     return f"it would lose {counted(len(lost), 'method')} ({join_names(list(lost))}): {reasons}"
 
 
-def keep_hint(suite: str) -> str:
+def keep_hint(suite: str, variables: str = "") -> str:
     return (
         f"Score again with `neuco score --all --suite {suite}`, or name the methods that may go: "
-        f"`neuco leaderboard build {suite} --drop METHOD,…`"
+        f"`{variables}neuco leaderboard build {suite} --drop METHOD,…`"
     )
 
 
 def check_board(registry: Path, board: Board) -> None:
-    """Refuse a committed board that is not, byte for byte, what the records give."""
+    """Refuse a stored board that is not, byte for byte, what the records give, those above it left out."""
     suite = board.about.id
-    path = board_path(registry, suite)
+    layer = board_layer(registry, suite)
+    path = board_path(layer, suite)
     committed = read_board(path)
     if path.read_bytes() != dump(plain(board)):
         messages = [str(change) for change in changes(committed, board)] or ["its formatting differs"]
         what = "; ".join([*messages[:5], "…"] if len(messages) > 5 else messages)
         lost = lost_methods(registry, board)
-        hint = keep_hint(suite) if lost else f"Run `neuco leaderboard build {suite}` and commit the result"
+        variables = "" if layer == layers(registry)[0] else f"NEUCO_REGISTRY={shlex.quote(str(layer))} "
+        hint = keep_hint(suite, variables) if lost else f"Run `{variables}neuco leaderboard build {suite}`"
         raise DataError(f"the board is not what the records give: {what}", where=path, hint=hint)
 
 
 def orphans(registry: Path, suites: Collection[str]) -> list[Path]:
     """Files among the boards that belong to no suite."""
-    expected = {board_path(registry, suite) for suite in suites}
-    return sorted(path for path in (registry / "leaderboards").glob("*") if path not in expected)
+    return [
+        path
+        for layer in layers(registry)
+        for path in sorted((layer / "leaderboards").glob("*"))
+        if path not in {board_path(layer, suite) for suite in suites}
+    ]
 
 
 @dataclass(frozen=True)
@@ -164,13 +177,16 @@ class Current:
         return replace(board, rule=f"{board.rule}; only the methods {', '.join(only)}") if only else board
 
 
-def current(registry: Path) -> Current:
-    """Read a registry. A bad record is refused; one of a task or method that is not registered here does not count."""
+def current(registry: Path, top: Path | None = None) -> Current:
+    """Read a registry. A bad record is refused; one of a task or method that is not registered here does not count.
+
+    ``top`` leaves out the records of the registries above that one.
+    """
     catalog = Catalog(registry=registry)
     suites, bad = catalog.survey_suites()
     for sentence in catalog.suite_warnings():  # its board shows old scores or none: say why
         log.warning("%s", sentence)
-    records, unregistered = split_registered(read_all(registry), catalog)
+    records, unregistered = split_registered(read_all(registry, top), catalog)
     if unregistered:
         left, names = sum(unregistered.values()), join_names([*unregistered], 3)
         log.warning("%s left out, not registered here: %s. `neuco doctor` lists all", counted(left, "record"), names)

@@ -17,6 +17,7 @@ from neuco_core.boards.formatting import show as show_value
 from neuco_core.boards.model import Board, ExtraCells, Section, plain
 from neuco_core.boards.published import list_published
 from neuco_core.boards.store import (
+    board_layer,
     board_path,
     check_board,
     current,
@@ -84,9 +85,10 @@ def _ranked(registry: Path, suite: str) -> int | str | None:
     "--drop", multiple=True, metavar="METHOD", callback=split_commas, help="May leave its boards; repeatable."
 )
 def build(suites: Sequence[str], drop: Sequence[str]) -> None:
-    """Build boards from the records and write them to the registry; without SUITE, all of them.
+    """Build boards from the records and write them where scores are written; without SUITE, all of them.
 
-    A board that would lose a ranked method stays as it is, and the exit code is 4, unless --drop names that method.
+    In a checkout that is .neuco, which git ignores; NEUCO_REGISTRY=registry builds those that everybody sees. A board
+    that would lose a ranked method stays as it is, and the exit code is 4, unless --drop names that method.
     """
     computed, problems = _computed(suites)
     known = set(catalog().all(Method))
@@ -103,7 +105,8 @@ def build(suites: Sequence[str], drop: Sequence[str]) -> None:
             problems.append(DataError(f"board {suite.id} would lose methods and stays", hint=keep_hint(suite.id)))
             continue
         changes_made = write_board(registry_dir(), board)
-        click.echo(f"{suite.id}: {'written' if changes_made else 'unchanged'}, {board_path(registry_dir(), suite.id)}")
+        path = board_path(board_layer(registry_dir(), suite.id), suite.id)
+        click.echo(f"{suite.id}: {'written' if changes_made else 'unchanged'}, {path}")
         for line in changes_made:
             click.echo(f"  {line}")
     if problems:
@@ -124,8 +127,11 @@ def _show_versions(suite: Suite) -> None:
 @leaderboard.command()
 @SUITES
 def check(suites: Sequence[str]) -> None:
-    """Fail if a board in the registry is not, byte for byte, what the records give; without SUITE, check all."""
-    computed, problems = _computed(suites)
+    """Fail if a board in the registry is not, byte for byte, what the records give; without SUITE, check all.
+
+    Scores of your own do not count for a board that was built without them.
+    """
+    computed, problems = _computed(suites, as_stored=True)
     if not suites:
         for path in orphans(registry_dir(), [name for by_id in catalog().survey_suites() for name in by_id]):
             problems.append(DataError("no suite has this board", where=path, hint="Remove it, or add its suite"))
@@ -191,17 +197,24 @@ def site(out: Path, address: str, suites: Sequence[str]) -> None:
     click.echo(f"{counted(pages, 'page')}: open {out / 'index.html'}")
 
 
-def _computed(names: Sequence[str]) -> tuple[list[tuple[Suite, Board]], list[NeucoError]]:
-    """The boards of suites. One that cannot be computed is reported and is a problem, and the others go on."""
+def _computed(names: Sequence[str], *, as_stored: bool = False) -> tuple[list[tuple[Suite, Board]], list[NeucoError]]:
+    """The boards of suites. One that cannot be computed is reported and is a problem, and the others go on.
+
+    With ``as_stored``, each is made of the records of the registry that has it, and of those below.
+    """
     now = current(registry_dir())
     if not names and all(suite.living for suite in now.suites.values()):  # nothing to do is not "all is well"
         hint = "Set NEUCO_REGISTRY to a registry, or leave it out for the one that ships"
         raise DataError("no suite here", where=registry_dir() / "suites", hint=hint)
+    by_layer = {layers(registry_dir())[0]: now}
     boards = []
     problems = [] if names else [*now.bad.values()]
     for suite in now.choose(names):
         try:
-            boards.append((suite, now.board(suite)))
+            layer = board_layer(registry_dir(), suite.id) if as_stored else layers(registry_dir())[0]
+            if layer not in by_layer:
+                by_layer[layer] = current(registry_dir(), layer)
+            boards.append((suite, by_layer[layer].board(suite)))
         except NeucoError as error:
             problems.append(error)
             click.echo(clean(f"{suite.id}: {error}"), err=True)

@@ -86,10 +86,13 @@ def records_file(registry: Path, method: str) -> Path:
     return registry / FOLDER / f"{method}.jsonl"
 
 
-def read_all(registry: Path) -> list[Record]:
-    """All records, by method, task and protocol. A registry hides the same cells in those that lie below it."""
+def read_all(registry: Path, top: Path | None = None) -> list[Record]:
+    """All records, by method, task and protocol. A registry hides the same cells in those that lie below it.
+
+    ``top`` leaves out the registries above that one.
+    """
     records: dict[Key, Record] = {}
-    for layer in reversed(layers(registry)):
+    for layer in reversed(layers(registry, top)):
         for path in _files(layer / FOLDER):
             records |= _read(path)
     return [records[key] for key in sorted(records)]

@@ -172,6 +172,29 @@ def test_no_board_is_replaced_by_one_that_lacks_a_method_unless_that_is_said(reg
     run("check")
 
 
+def test_a_checkout_keeps_boards_with_scores_of_your_own_apart(
+    registry: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What git tracks is main's to write: neither a build nor a check minds what somebody has scored for themselves."""
+    run("build")
+    tracked, own = board_path(registry, "trial"), board_path(tmp_path / ".neuco", "trial")
+    before = tracked.read_bytes()
+    (tmp_path / "pyproject.toml").touch()
+    monkeypatch.setattr("neuco_core.env.PACKAGE", tmp_path / "neuco_core")
+    monkeypatch.delenv("NEUCO_REGISTRY")
+    assert f"trial: unchanged, {tracked}" in run("build").output
+    write_records(tmp_path / ".neuco", [real_record("mosaiks", task, [0.7, 0.8] * 5) for task in TASKS])
+    assert "mosaiks" in run("show", "trial").output
+    assert "is what the records give, 3 methods ranked" in run("check").output
+    assert f"trial: written, {own}" in run("build").output
+    assert "is what the records give, 4 methods ranked" in run("check").output
+    assert (tracked.read_bytes(), "4" in run("list").output) == (before, True)
+    own.unlink()
+    tracked.write_bytes(before.replace(b"A trial", b"A trail"))
+    done = neuco_here("leaderboard", "check")
+    assert (done.code, f"Run `NEUCO_REGISTRY={registry} neuco leaderboard build trial`" in done.err) == (4, True)
+
+
 def test_a_task_comes_gets_a_new_version_and_goes_and_no_board_suffers(tmp_path: Path, digits_ink: str) -> None:
     """As on a branch that is left again, or with a package that is installed and uninstalled."""
     (tmp_path / "ink.csv").write_text(digits_ink)
