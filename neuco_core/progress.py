@@ -7,7 +7,10 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as RichProgress
 
 # Called with the share of all the work that is done, and what is being worked on.
 Progress: TypeAlias = Callable[[float, str], None]
@@ -57,6 +60,34 @@ def _bar() -> Iterator[Progress]:
             bars.update(bar, completed=min(share, 1.0), description=name)
 
         yield tell
+
+
+class DownloadBar:
+    """How much of a file has arrived; by default it is drawn on a terminal only."""
+
+    def __init__(self, name: str, size: int | None, shown: bool | None = None) -> None:
+        self._bars: RichProgress | None = None
+        if sys.stderr.isatty() if shown is None else shown:
+            # heavy: only where a bar is shown
+            from rich.console import Console
+            from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+            from rich.progress import Progress as RichProgress
+
+            name_column = TextColumn("{task.description}", markup=False)
+            columns = (name_column, BarColumn(), DownloadColumn(binary_units=True), TransferSpeedColumn())
+            console = Console(stderr=True)
+            self._bars = RichProgress(*columns, TimeRemainingColumn(), console=console, transient=console.is_terminal)
+            self._bar = self._bars.add_task(name, total=size)
+            self._bars.start()
+
+    def show(self, received: int, size: int | None = None) -> None:
+        """The bytes that are here; ``size`` is that of the whole file, once it is known."""
+        if self._bars is not None:
+            self._bars.update(self._bar, completed=received, total=size)
+
+    def close(self) -> None:
+        if self._bars is not None:
+            self._bars.stop()
 
 
 class ProgressLines:

@@ -16,6 +16,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 from neuco_core.env import switched_on
 from neuco_core.errors import ChecksumError, DataError, FetchError, UsageError
 from neuco_core.fetch.cache import writing
+from neuco_core.progress import DownloadBar
 
 LOOK_SECONDS = 0.1
 MIB, GIB = 1 << 20, 1 << 30
@@ -82,8 +83,6 @@ class Sink:
     """The file that a transport writes to. It survives a failed try, so that the next can continue it."""
 
     def __init__(self, path: Path, url: str, *, size: int | None, limit: int, progress: bool | None = False) -> None:
-        from tqdm import tqdm
-
         self.path, self.url = path, url
         self.size, self.limit = size, limit
         self.received = 0
@@ -91,8 +90,7 @@ class Sink:
         self.validator = ""  # ETag or date of what was received, so that two versions are never glued together
         self.commit = ""  # of a repository, if the server says so: what its branch stood for
         self.resumed = False
-        disable = None if progress is None else not progress  # None: shown on a terminal only
-        self._bar = tqdm(desc=path.name, unit="B", unit_scale=True, unit_divisor=1024, leave=False, disable=disable)
+        self._bar = DownloadBar(path.name, size, progress)
         with writing(path.parent):
             self._file = path.open("wb")
 
@@ -107,15 +105,14 @@ class Sink:
             self.reset()
         self.resumed = self.resumed or offset > 0
         self.validator = validator
-        self._bar.total = offset + length if length is not None else self.size
-        self._bar.refresh()
+        self._bar.show(self.received, offset + length if length is not None else self.size)
 
     def reset(self) -> None:
         if self.received:
             self._file.seek(0)
             self._file.truncate()
         self.received, self.validator = 0, ""
-        self._bar.reset()
+        self._bar.show(0)
 
     def write(self, chunk: bytes) -> None:
         if self.received + len(chunk) > self.limit:
@@ -125,7 +122,7 @@ class Sink:
             self._file.flush()  # so that a full disk shows at once
         self.received += len(chunk)
         self.total += len(chunk)
-        self._bar.update(len(chunk))
+        self._bar.show(self.received)
 
     def _check_total(self, total: int) -> None:
         if self.size is not None and total != self.size:
