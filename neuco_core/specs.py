@@ -184,6 +184,7 @@ class Dataset(Content):
         synthetic: whether the images are made up.
         protocol: how its tasks are scored unless a suite or a reader says otherwise; ``neuco-2025`` if empty.
         related: datasets that may share samples with it; boards mark methods that were trained on one of them.
+        footprint: the width of a sample on the ground in metres, 0 if not known.
         no_positions: why nobody knows where its samples are; else a file ``positions.csv`` in the plugin's folder says.
     """
 
@@ -194,6 +195,7 @@ class Dataset(Content):
     synthetic: Flag = False
     protocol: Text = ""
     related: Names = ()
+    footprint: Annotated[float, bounds(ge=0)] = 0.0
     no_positions: Text = ""
 
     def __post_init__(self) -> None:

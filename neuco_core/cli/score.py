@@ -94,6 +94,26 @@ class Seconds(click.types.FloatParamType):
 
 SECONDS: dict[str, Any] = {"type": Seconds(), "metavar": "SECONDS"}
 STEP = "Time for one step: a score, or a method's embeddings of a dataset. [default: 3600 and 86400]"
+subject_options = together(
+    click.option(
+        "--method",
+        "methods",
+        multiple=True,
+        metavar="ID|GLOB",
+        callback=split_commas,
+        shell_complete=ids_of("method"),
+        help="Repeatable, or separated by commas.",
+    ),
+    click.option(
+        "--embeddings",
+        "files",
+        multiple=True,
+        type=click.Path(path_type=Path),
+        callback=lambda ctx, param, names: tuple(find_files(names)) if names else (),
+        help="A CSV, Parquet, NPZ or NPY file, a pattern or a folder of them, or one of TerraTorch's; repeatable.",
+    ),
+    click.option("--all", "everything", is_flag=True, help="Every method."),
+)
 run_options = together(
     click.option("--retry", is_flag=True, help="Also run again what failed before."),
     click.option("--fresh", is_flag=True, help="Run again what is on record, too."),
@@ -168,24 +188,7 @@ class ScoreCommand(click.Command):
 
 
 @click.command(cls=ScoreCommand)
-@click.option(
-    "--method",
-    "methods",
-    multiple=True,
-    metavar="ID|GLOB",
-    callback=split_commas,
-    shell_complete=ids_of("method"),
-    help="Repeatable, or separated by commas.",
-)
-@click.option(
-    "--embeddings",
-    "files",
-    multiple=True,
-    type=click.Path(path_type=Path),
-    callback=lambda ctx, param, names: tuple(find_files(names)) if names else (),
-    help="A CSV, Parquet, NPZ or NPY file, a pattern or a folder of them, or one of TerraTorch's; repeatable.",
-)
-@click.option("--all", "everything", is_flag=True, help="Every method.")
+@subject_options
 @click.argument("strays", nargs=-1, metavar="")
 @task_options
 @protocol_options

@@ -11,6 +11,24 @@ from neuco_core.hookspecs import hookimpl
 from neuco_core.specs import KINDS, Coder, Probe
 
 HERE = "neuco_extensions.coded"
+CODERS = {
+    "float32": ("coders:BaseCoder", "as they are"),
+    "float16": ("coders:Float16", "half precision"),
+    "float8": ("coders:Float8", "e4m3: one scale for all, 3 bits of mantissa"),
+    "int8": ("coders:Int8", "256 even steps per dimension"),
+    "int4": ("coders:Int4", "16 even steps per dimension"),
+    "int8_vector": ("coders:Int8Vector", "even steps, a scale stored with each vector"),
+    "int4_vector": ("coders:Int4Vector", "the same in 4 bits"),
+    "int8_square": ("coders:Int8Square", "signed square, as AlphaEarth's: sign(q)(q/127.5)²"),
+    "int4_square": ("coders:Int4Square", "the same in 4 bits"),
+    "binary": ("coders:Binary", "above the dimension's median or not"),
+    "steps": ("coders:FineSteps", "STEPS even steps to a standard deviation; one byte, made for entropy coding"),
+    "prefix": ("coders:Prefix", "the first DIM dimensions"),
+    "pca": ("coders:Pca", "the first DIM principal components"),
+    "pq": ("coders:ProductQuantiser", "product quantisation in BYTES bytes"),
+    "opq": ("coders:RotatedQuantiser", "product quantisation in BYTES bytes after a learned rotation"),
+    "entropy": ("entropy:Entropy", "a range coder behind another coder"),
+}
 
 
 @hookimpl
@@ -27,23 +45,5 @@ def neuco_probes() -> Iterator[Probe]:
 @hookimpl
 def neuco_coders() -> Iterator[Coder]:
     """Ours are named without the ``coded-`` in front."""
-    for name, part, title in (
-        ("float32", "plain:Float32", "as they are"),
-        ("float16", "plain:Float16", "half precision"),
-        ("float8", "plain:Float8", "e4m3: one scale for all, 3 bits of mantissa"),
-        ("int8", "plain:Int8", "256 even steps per dimension"),
-        ("int4", "plain:Int4", "16 even steps per dimension"),
-        ("int8_vector", "plain:Int8Vector", "even steps, a scale stored with each vector"),
-        ("int4_vector", "plain:Int4Vector", "the same in 4 bits"),
-        ("int8_square", "plain:Int8Square", "signed square, as AlphaEarth's: sign(q)(q/127.5)²"),
-        ("int4_square", "plain:Int4Square", "the same in 4 bits"),
-        ("binary", "plain:Binary", "above the dimension's median or not"),
-        ("step", "plain:Step", "even steps of STEP standard deviations; one byte, made for entropy coding"),
-        ("prefix", "learned:Prefix", "the first DIM dimensions"),
-        ("pca", "learned:Pca", "the first DIM principal components"),
-        ("random", "learned:RandomProjection", "projected onto DIM random directions"),
-        ("pq", "learned:ProductQuantiser", "product quantisation in BYTES bytes"),
-        ("opq", "learned:RotatedQuantiser", "product quantisation in BYTES bytes after a learned rotation"),
-        ("entropy", "entropy:Entropy", "a range coder behind another coder"),
-    ):
+    for name, (part, title) in CODERS.items():
         yield Coder(id=f"coded-{name}", title=title, factory=f"{HERE}.{part}")

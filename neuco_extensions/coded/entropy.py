@@ -6,7 +6,7 @@ import numpy as np
 
 from neuco_core.env import how_to_install
 from neuco_core.errors import DependencyError, ScoreError
-from neuco_extensions.coded.plain import BaseCoder
+from neuco_extensions.coded.coders import BaseCoder
 
 SMOOTHING = 32.0  # samples that the smooth shape counts for, beside those that were seen
 LARGEST = 65535  # of the frequencies: two bytes each
@@ -28,22 +28,19 @@ class Entropy(BaseCoder):
 
     def fit(self, codes: np.ndarray) -> None:
         """The frequencies of training samples, smoothed: most by a bell about their mean, a little by a constant."""
-        rows = as_bytes(codes)
-        symbols, tables = np.arange(256), []
-        for column in rows.T:
-            seen = np.bincount(column, minlength=256)
-            bell = np.exp(-0.5 * ((symbols - column.mean()) / max(column.std(), 0.3)) ** 2)
-            smooth = 0.95 * bell / bell.sum() + 0.05 / 256
-            share = (seen + SMOOTHING * smooth) / (len(column) + SMOOTHING)
-            tables.append(np.maximum(np.rint(LARGEST * share), 1))
-        self.shared = (np.array(tables, np.uint16),)
-        self._like = codes[:0]
+        columns, self._like = as_bytes(codes), codes[:0]
+        seen = np.stack([np.bincount(column, minlength=256) for column in columns])
+        mean, spread = columns.mean(axis=1, keepdims=True), columns.std(axis=1, keepdims=True)
+        bell = np.exp(-0.5 * ((np.arange(256) - mean) / np.maximum(spread, 0.3)) ** 2)
+        smooth = 0.95 * bell / bell.sum(axis=1, keepdims=True) + 0.05 / 256
+        share = (seen + SMOOTHING * smooth) / (len(codes) + SMOOTHING)
+        self.shared = (np.maximum(np.rint(LARGEST * share), 1).astype(np.uint16),)
 
     def encode(self, codes: np.ndarray) -> np.ndarray:
-        rows, encoder = as_bytes(codes), self._stream.queue.RangeEncoder()
-        for column, model in zip(rows.T, self._models(), strict=True):
-            encoder.encode(np.ascontiguousarray(column, np.int32), model)
-        head = np.array([len(rows)], "<u4").view(np.uint8)
+        encoder = self._stream.queue.RangeEncoder()
+        for column, model in zip(as_bytes(codes), self._models(), strict=True):
+            encoder.encode(column.astype(np.int32), model)
+        head = np.array([len(codes)], "<u4").view(np.uint8)
         coded = np.concatenate([head, encoder.get_compressed().astype("<u4").view(np.uint8)])
         if not np.array_equal(self.decode(coded), codes):
             raise ScoreError("the entropy coder did not return what it was given")
@@ -61,4 +58,5 @@ class Entropy(BaseCoder):
 
 
 def as_bytes(codes: np.ndarray) -> np.ndarray:
-    return np.ascontiguousarray(codes).view(np.uint8).reshape(len(codes), -1)
+    """A row for each place of a sample's bytes."""
+    return np.ascontiguousarray(codes).view(np.uint8).reshape(len(codes), -1).T

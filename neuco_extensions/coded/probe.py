@@ -7,10 +7,8 @@ reach what is learned. ``fit=all`` gives it all samples instead, to see what tha
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from hashlib import sha256
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,18 +21,15 @@ from neuco_core.records.fingerprint import component
 from neuco_core.scoring.probes import Fit, Split
 from neuco_core.specs import Coder, Probe, resolve
 
-FEWEST = 10  # labels to learn from, where only a share of them is used
 OURS = "coded-"
-MOST_KEPT, LARGEST_KEPT = 50, 4_000_000  # coders that have learned, and bytes of each
 
 
-def coded_protocol(base: Protocol, coder: str, *, share: float = 1.0, fit: str = "train") -> Protocol:
-    """The protocol with embeddings as they come back from a coder, learning from a share of the labels.
+def coded_protocol(base: Protocol, coder: str, *, fit: str = "train") -> Protocol:
+    """The protocol with embeddings as they come back from a coder.
 
     Values are coded as they are stored: a protocol that standardises does so to what comes back.
     """
     more: dict[str, Any] = {"standardize": False, "scale": True} if base.standardize else {}
-    more |= {"share": share} if share < 1 else {}
     more |= {"fit": fit} if fit != "train" else {}
     measure = catalog().load(Probe, base.probe).metric  # of a retrieval, which predicts no labels
     return base.with_(probe=f"coded_{measure}" if measure else "coded", of=base.probe, coder=coder, **more)
@@ -65,15 +60,21 @@ class Chain:
     """Coders behind each other, as in ``pca=64+int8+entropy``: each takes what the one before it gives."""
 
     def __init__(self, text: str) -> None:
-        self.stages: list[Any] = []
-        for stage in text.split("+"):
-            self.stages.append(resolve(coder_spec(stage).factory)(stage.partition("=")[2]))
+        self.text = text
+        self.stages = [resolve(coder_spec(stage).factory)(stage.partition("=")[2]) for stage in text.split("+")]
         self.learns = any(hasattr(stage, "fit") for stage in self.stages)
 
     def width(self, dim: int) -> int:
+        """The dimensions that come back; an error if the embedding has too few."""
         for stage in self.stages:
             dim = stage.width(dim) if hasattr(stage, "width") else dim
         return dim
+
+    def is_for(self, dim: int) -> bool:
+        try:
+            return self.width(dim) > 0
+        except NeucoError:
+            return False
 
     def fit(self, values: np.ndarray) -> None:
         for stage in self.stages:
@@ -92,11 +93,6 @@ class Chain:
             codes = stage.decode(codes)
         return np.asarray(codes, np.float32)
 
-    @property
-    def shared_bytes(self) -> int:
-        """Of all that the decoder needs besides the codes, such as codebooks."""
-        return sum(array.nbytes for stage in self.stages for array in getattr(stage, "shared", ()))
-
 
 def _encoded(stage: Any, values: np.ndarray) -> np.ndarray:
     if values.dtype != np.float32 and getattr(stage, "takes", "values") == "values":
@@ -104,108 +100,62 @@ def _encoded(stage: Any, values: np.ndarray) -> np.ndarray:
     return np.asarray(stage.encode(values))
 
 
-@dataclass
-class Restored:
-    """What came back, and what it took: bytes per sample, and bytes that all samples share."""
+def code(coder: str, x: np.ndarray, learn: np.ndarray, *parts: np.ndarray) -> tuple[np.ndarray, dict[str, float]]:
+    """The rows of the parts as they come back from a coder that has learned from those of ``learn``; others are 0.
 
-    values: np.ndarray
-    cost: dict[str, float]
-
-
-_learned: dict[str, Chain] = {}  # by coder and training values, of this process
-
-
-def learned(chain: str, values: np.ndarray) -> Chain:
-    """A coder that has learned from these values. Tasks on the same samples have the same splits: it learns once."""
-    name = chain + sha256(values.tobytes()).hexdigest() + str(values.shape)
-    coder = _learned.get(name)
-    if coder is None:
-        coder = Chain(chain)
-        coder.fit(values)
-        if coder.shared_bytes < LARGEST_KEPT:
-            _learned[name] = coder
-        while len(_learned) > MOST_KEPT:
-            _learned.pop(next(iter(_learned)), None)
-    return coder
-
-
-def code(chain: str, x: np.ndarray, learn: np.ndarray, *parts: np.ndarray) -> Restored:
-    """The rows of the parts as they come back from a coder that has learned from those of ``learn``; others are 0."""
-    coder = learned(chain, x[learn])
-    values, stored = np.zeros((len(x), coder.width(x.shape[1])), np.float32), 0
+    The second is what it took: bytes per sample, and bytes that all samples share, such as codebooks.
+    """
+    chain, stored = Chain(coder), 0
+    chain.fit(x[learn])
+    values = np.zeros((len(x), chain.width(x.shape[1])), np.float32)
     for rows in parts:
-        codes = coder.encode(x[rows])
-        values[rows] = coder.decode(codes)
+        codes = chain.encode(x[rows])
+        values[rows] = chain.decode(codes)
         stored += codes.nbytes
     if not np.isfinite(values).all():
-        raise ScoreError("a coder gave back values that are not finite", got=chain)
-    cost = {"bytes_per_sample": stored / sum(map(len, parts)), "shared_bytes": float(coder.shared_bytes)}
-    return Restored(values, cost)
+        raise ScoreError("a coder gave back values that are not finite", got=coder)
+    shared = sum(array.nbytes for stage in chain.stages for array in getattr(stage, "shared", ()))
+    return values, {"bytes_per_sample": stored / sum(map(len, parts)), "shared_bytes": float(shared)}
 
 
 class CodedProbe:
     def __init__(self, protocol: Protocol) -> None:
         rest = dict(protocol.params)
         self.coder, of = str(rest.pop("coder", "float32")), str(rest.pop("of", "linear"))
-        self.share, self.everything = float(rest.pop("share", 1.0)), rest.pop("fit", "train") == "all"
-        self.scale = bool(rest.pop("scale", False))
-        self.by_part = protocol.scale_on == "train"
-        if not 0 < self.share <= 1:
-            raise UsageError("bad share of the labels", expected="above 0 and at most 1", got=self.share)
+        self.scale, self.by_part = bool(rest.pop("scale", False)), protocol.scale_on == "train"
         self.chain = Chain(self.coder)
+        # What does not depend on a split is coded once.
+        self._once = rest.pop("fit", "train") == "all" or not self.chain.learns
+        self._coded: tuple[np.ndarray, dict[str, float]] | None = None
         self._make, self._inner = resolve(catalog().load(Probe, of).factory), replace(protocol, probe=of, params=rest)
-        self._once = self.everything or not self.chain.learns
-        self._coded: Restored | None = None
         self._probe = self._make(self._inner)
 
     def words(self, dim: int, outputs: int, train: int, test: int) -> int:
         words = getattr(self._probe, "words", None)
-        return words(self.chain.width(dim), outputs, math.ceil(self.share * train), test) if words else 0
+        return words(self.chain.width(dim), outputs, train, test) if words else 0
 
     def prepare(self, splits: Sequence[Split], threads: int) -> None:
-        """What does not depend on a split is coded once."""
-        if self._once:
-            rows = np.arange(len(splits[0].x))
-            self._coded = code(self.coder, splits[0].x, rows, rows)
-            if not (self.scale and self.by_part):
-                self._coded.values = self._scaled(self._coded.values, rows)
-                if hasattr(self._probe, "prepare"):
-                    self._probe.prepare([self._seen(split, self._coded.values) for split in splits], threads)
+        if not self._once:
+            return
+        rows = np.arange(len(splits[0].x))
+        values, cost = code(self.coder, splits[0].x, rows, rows)
+        if not self.by_part:
+            values = self._scaled(values, rows)
+        self._coded = values, cost
+        if hasattr(self._probe, "prepare") and not (self.scale and self.by_part):
+            self._probe.prepare([replace(split, x=values) for split in splits], threads)
 
     def fit(self, split: Split) -> Fit:
-        coded, probe = self._coded, self._probe
-        if coded is None:
-            coded = code(self.coder, split.x, split.train, split.train, split.test)
-        x = coded.values
-        if self._coded is None or (self.scale and self.by_part):
+        values, cost = self._coded or code(self.coder, split.x, split.train, split.train, split.test)
+        probe = self._probe
+        if not self._coded or (self.scale and self.by_part):
             seen = split.train if self.by_part else np.concatenate([split.train, split.test])
-            x, probe = self._scaled(x, seen), self._make(self._inner)
-        fit: Fit = probe.fit(self._seen(split, x))
-        return replace(fit, settings={**fit.settings, **coded.cost})
-
-    def _seen(self, split: Split, x: np.ndarray) -> Split:
-        """The split with these values and fewer labels; a smaller share lies in a larger one."""
-        train = split.train[: math.ceil(self.share * len(split.train))]
-        if self.share < 1 and len(train) < FEWEST:
-            got = f"{len(train)} of {len(split.train)}"
-            raise ScoreError("too few labels to learn from", expected=FEWEST, got=got)
-        return replace(split, x=x, train=train)
+            values, probe = self._scaled(values, seen), self._make(self._inner)
+        fit: Fit = probe.fit(replace(split, x=values))
+        return replace(fit, settings={**fit.settings, **cost})
 
     def _scaled(self, x: np.ndarray, seen: np.ndarray) -> np.ndarray:
         if not self.scale:
             return x
         mean, std = x[seen].mean(dtype=np.float64), x[seen].std(dtype=np.float64)
         return np.asarray((x - np.float32(mean)) / np.float32(std or 1.0), np.float32)
-
-
-def fits(coder: str, dim: int | None) -> str:
-    """Why a coder is not for embeddings of this size; "" if it is."""
-    chain = Chain(coder)
-    try:
-        for stage in chain.stages:
-            if hasattr(stage, "parts"):
-                stage.parts(dim)
-            dim = stage.width(dim) if hasattr(stage, "width") and dim else dim
-    except NeucoError as error:
-        return str(error)
-    return ""

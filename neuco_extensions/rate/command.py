@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -10,10 +12,9 @@ from typing import Any
 
 import click
 
-from neuco_core.boards.model import Board, Section, plain
-from neuco_core.boards.report import grid, to_csv
-from neuco_core.boards.stats.rank_intervals import percentiles
-from neuco_core.boards.stats.uncertainty import LEVEL
+from neuco_core.boards.build import build_board
+from neuco_core.boards.model import Board, plain
+from neuco_core.boards.report import grid
 from neuco_core.cli.leaderboard import one_board, print_board, print_section
 from neuco_core.cli.options import (
     choose,
@@ -24,42 +25,26 @@ from neuco_core.cli.options import (
     split_commas,
     task_options,
 )
-from neuco_core.cli.output import echo_json, json_option, table, warn
+from neuco_core.cli.output import clean, echo_json, json_option, say, warn
+from neuco_core.cli.score import subject_options
 from neuco_core.env import available_cores, registry_dir
 from neuco_core.errors import ScoreError, UsageError
 from neuco_core.figures import write_figure
-from neuco_core.files import jsonable, write_atomic
 from neuco_core.plugins.catalog import list_methods
 from neuco_core.progress import show_progress
-from neuco_core.protocol import Protocol
 from neuco_core.records.model import Record
 from neuco_core.runs.engine import default_limits, open_engine
-from neuco_core.runs.files import find_files, free_names, open_file
+from neuco_core.runs.files import free_names, open_file
 from neuco_core.runs.plan import Plan, make_plan
 from neuco_core.runs.run import run_plan, shared_folder
 from neuco_core.site.write import standalone
-from neuco_core.specs import Method, Suite, Task
+from neuco_core.specs import Suite
 from neuco_core.tables.embeddings import read_embeddings
-from neuco_core.text import clean, counted
-from neuco_extensions.coded.probe import Chain, coded_protocol, fits
-from neuco_extensions.rate.board import POINTS
-from neuco_extensions.rate.curves import ALL, CODERS, WHOLE, Curves, rate_cells
+from neuco_core.text import counted
+from neuco_extensions.coded.probe import Chain, coded_protocol
+from neuco_extensions.rate.curves import CODERS, WHOLE
 from neuco_extensions.rate.figure import drawing
 from neuco_extensions.rate.signed_square import read_linearly
-
-WIDE = 4  # with more tasks the table is too wide for a terminal
-
-
-def _shares(ctx: click.Context, param: click.Parameter, value: str) -> tuple[float, ...]:
-    """Shares such as 0.1, or 10%."""
-    try:
-        texts = split_commas(ctx, param, value)
-        shares = tuple(float(text.removesuffix("%")) / (100 if text.endswith("%") else 1) for text in texts)
-    except ValueError:
-        raise click.BadParameter(f"{value!r} is not a list of shares such as 1%,10%,100%") from None
-    if any(not 0 < share <= 1 for share in shares):
-        raise click.BadParameter("a share of the labels is above 0 and at most 1, or 100 %")
-    return shares
 
 
 @click.group()
@@ -68,24 +53,7 @@ def rate() -> None:
 
 
 @rate.command()
-@click.option(
-    "--method",
-    "names",
-    multiple=True,
-    metavar="ID|GLOB",
-    callback=split_commas,
-    shell_complete=ids_of("method"),
-    help="Repeatable, or separated by commas.",
-)
-@click.option("--all", "everything", is_flag=True, help="Every method.")
-@click.option(
-    "--embeddings",
-    "paths",
-    multiple=True,
-    type=click.Path(path_type=Path),
-    callback=lambda ctx, param, names: tuple(find_files(names)) if names else (),
-    help="A file, a pattern or a folder of files; repeatable.",
-)
+@subject_options
 @task_options
 @protocol_options
 @click.option(
@@ -95,7 +63,6 @@ def rate() -> None:
     show_default=True,
     help="Coders, chained by +: `neuco show coded` lists them.",
 )
-@click.option("--label-shares", "shares", callback=_shares, default="", help="Also learn from this much of the labels.")
 @click.option("--fit-all", is_flag=True, help="Also learn each coder from all samples, to see what that flatters.")
 @click.option("--retry", is_flag=True, help="Also run again what failed before.")
 @click.option("--save", is_flag=True, help="Record the scores of --embeddings files as well.")
@@ -103,11 +70,11 @@ def rate() -> None:
 @jobs_option
 @json_option
 def curve(
-    names: tuple[str, ...],
-    everything: bool,
-    paths: tuple[Path, ...],
+    methods: tuple[str, ...],
+    files: tuple[Path, ...],
     coders: tuple[str, ...],
-    shares: tuple[float, ...],
+    *,
+    everything: bool,
     fit_all: bool,
     retry: bool,
     save: bool,
@@ -122,52 +89,52 @@ def curve(
     Each coder learns in every split from the training part alone; bytes are those that it wrote. Scores of methods are
     recorded, so a run that was stopped goes on where it was, and `neuco rate show SUITE` ranks them.
     """
-    if not names and not paths and not everything:
+    if not methods and not files and not everything:
         raise UsageError("nothing to score", hint="Give --method ID, --embeddings FILE or --all")
-    for coder in coders:
-        Chain(coder)  # raises
-    choice = choose(**selection)
+    choice, chains = choose(**selection), [Chain(coder) for coder in coders if coder != WHOLE]
     if len(choice.groups) > 1:
         got = ", ".join(protocol.name for protocol, _ in choice.groups)
         raise UsageError("the tasks are scored under several protocols", got=got, hint="Say --suite, or --protocol")
     [(base, tasks)] = choice.groups
-    protocols = [coded_protocol(base, coder) for coder in coders if coder != WHOLE]
-    protocols += [coded_protocol(base, coder, fit="all") for coder in coders if fit_all and Chain(coder).learns]
-    protocols += [coded_protocol(base, WHOLE, share=share) for share in shares if share < 1]
+    variants = [(coded_protocol(base, chain.text), chain) for chain in chains]
+    variants += [(coded_protocol(base, chain.text, fit="all"), chain) for chain in chains if fit_all and chain.learns]
+    jobs, registry = jobs or available_cores(), registry_dir()
     with shared_folder() as shared:
-        files = []
-        for path, name in free_names(paths).items():
-            files.append(open_file(path, tasks, name=name, shared=shared))
-            for sentence in (*files[-1].warnings, read_linearly(read_embeddings(path).values)):
+        opened = []
+        for path, name in free_names(files).items():
+            opened.append(open_file(path, tasks, name=name, shared=shared))
+            for sentence in (*opened[-1].warnings, read_linearly(read_embeddings(path).values)):
                 if sentence:
                     warn(f"{path.name}: {sentence}")
-        methods = list_methods(*names) if names or everything else []
-        jobs = jobs or available_cores()
-        options = {"engine": open_engine(engine, jobs), "shared": shared, "save": save}
-        again: dict[str, bool] = {"retry": retry, "save": save}
-        whole = list(
-            _records([make_plan(methods, tasks, base, registry_dir(), files=files, **again)], jobs, threads, **options)
+        listed = list_methods(*methods) if methods or everything else []
+        options: dict[str, Any] = {"engine": open_engine(engine, jobs), "shared": shared, "save": save}
+        again = {"retry": retry, "save": save}
+        records = list(
+            _records([make_plan(listed, tasks, base, registry, files=opened, **again)], threads, jobs, options)
         )
-        dims = {record.method: record.dim for record in whole if record.ok}
+        dims = {record.method: record.dim or 0 for record in records if record.ok}
         plans = []
-        for protocol in protocols:
-            fitting = [m for m in methods if _fits(protocol, dims, m)]
-            chosen = [file for file in files if _fits(protocol, dims, file.method)]
-            plans.append(make_plan(fitting, tasks, protocol, registry_dir(), files=chosen, **again))
-        records = [*whole, *_records(plans, jobs, threads, **options)]
+        for protocol, chain in variants:
+            fitting = [method for method in listed if chain.is_for(dims.get(method.id, 0))]
+            fitting_files = [file for file in opened if chain.is_for(dims.get(file.method.id, 0))]
+            plans.append(make_plan(fitting, tasks, protocol, registry, files=fitting_files, **again))
+        records += _records(plans, threads, jobs, options)
+    suite = Suite(id="curve", tasks={task.id: task.version for task in tasks}, protocol=base.name, kind="rate")
+    board = build_board([record for record in records if record.ok], suite)
+    if as_json:
+        echo_json(plain(board))
+    else:
+        for section in board.sections[-1:]:
+            print_section(board, section)
+        say(f"Protocol {base.name}. Shared: bytes that all samples share, such as codebooks.")
     failed = [record for record in records if record.status == "failed"]
-    _show(base, tasks, [record for record in records if record.ok], as_json=as_json)
     for reason in dict.fromkeys(f"failed {r.method} on {r.task}, {r.protocol}: {r.reason}" for r in failed):
         click.echo(clean(reason), err=True)
     if failed or not dims:
         raise ScoreError(f"{counted(len(failed), 'score')} failed" if failed else "nothing could be scored")
 
 
-def _fits(protocol: Protocol, dims: dict[str, int | None], method: Method) -> bool:
-    return method.id in dims and not fits(str(protocol.params["coder"]), dims[method.id])
-
-
-def _records(plans: Sequence[Plan], jobs: int, threads: int | None, **options: Any) -> Iterator[Record]:
+def _records(plans: Sequence[Plan], threads: int | None, jobs: int, options: dict[str, Any]) -> Iterator[Record]:
     """Those on record, and then those that are made: all plans at once, so that embeddings stay with one worker."""
     cells = [cell for plan in plans for cell in plan.cells]
     yield from (cell.record for cell in cells if not cell.to_run and cell.record is not None)
@@ -175,9 +142,8 @@ def _records(plans: Sequence[Plan], jobs: int, threads: int | None, **options: A
     if not work:
         return
     threads = threads or (available_cores() if len(work) < 4 * jobs else 1)
-    run = run_plan(
-        replace(plans[0], cells=work), registry_dir(), limits=default_limits(jobs), threads=threads, **options
-    )
+    plan = replace(plans[0], cells=work)
+    run = run_plan(plan, registry_dir(), limits=default_limits(jobs), threads=threads, **options)
     with show_progress(lines=False) as bar, closing(run):
         for number, record in enumerate(run, 1):
             if bar is not None:
@@ -185,47 +151,16 @@ def _records(plans: Sequence[Plan], jobs: int, threads: int | None, **options: A
             yield record
 
 
-def _show(base: Protocol, tasks: Sequence[Task], records: Sequence[Record], *, as_json: bool) -> None:
-    """The points of each method, by bytes."""
-    suite = Suite(id="curve", tasks={task.id: task.version for task in tasks}, protocol=base.name)
-    cells = rate_cells(records, suite, more=True)
-    curves = Curves(cells, [m for m in cells.methods if cells.complete(m) and m.dim], cells.tasks)
-    mean, again, rows = curves.q.mean(axis=0), curves.again, list[dict[str, Any]]()
-    for at, point in enumerate(curves.points):
-        by_task = {task.id: float(curves.q[t, at]) for t, task in enumerate(curves.tasks)}
-        ends = percentiles(again[:, :, at].mean(axis=1), LEVEL) if again is not None else (None, None)
-        price = next((mean[k] - mean[at] for k, other in enumerate(curves.points)
-                      if (other.method, other.coder) == (point.method, point.coder + ALL)), None)  # fmt: skip
-        row: dict[str, Any] = {"method": curves.methods[point.method].id, "coder": point.coder}
-        row |= {"bytes_per_sample": point.size.sample, "shared_bytes": point.size.shared, "q": by_task}
-        rows.append({**row, "mean_q": mean[at], "interval": list(ends), "learned_from_all": price})
-    if as_json:
-        echo_json(jsonable({"protocol": base.name, "points": rows}))
-        return
-    several, narrow = len(curves.methods) > 1, len(tasks) <= WIDE
-    priced = any(row["learned_from_all"] is not None for row in rows)
-    headers = [*(["method"] if several else []), "coder", "bytes/sample", "shared"]
-    headers += [f"Q {task.id}" for task in curves.tasks] if narrow else []
-    headers += ["mean Q", f"{LEVEL:.0%} interval", *(["from all samples"] if priced else [])]
-    lines = []
-    for row in sorted(rows, key=lambda row: (row["method"], -row["bytes_per_sample"])):
-        if row["coder"].endswith(ALL):
-            continue
-        line = [row["method"]] if several else []
-        line += [row["coder"], f"{row['bytes_per_sample']:.1f}", f"{row['shared_bytes']:.0f}"]
-        line += [f"{value:.2f}" for value in row["q"].values()] if narrow else []
-        low, high = row["interval"]
-        line += [f"{row['mean_q']:.2f}", f"{low:.2f} to {high:.2f}" if low is not None else "–"]
-        line += [f"{row['learned_from_all']:+.2f}" if row["learned_from_all"] is not None else ""] if priced else []
-        lines.append(line)
-    click.echo(table(headers, lines, right=set(range(1 + several, len(headers)))))
-    click.echo(f"protocol {base.name}; shared: bytes that all samples share, such as codebooks")
-
-
 @rate.command()
 @click.argument("suite", shell_complete=ids_of("suite"))
 @click.option("--against", default="", metavar="METHOD", help="Compare curves with this method's. [default: the first]")
-@click.option("--footprint", type=click.FloatRange(min=0), default=0.0, metavar="METRES", help="Width of a sample.")
+@click.option(
+    "--footprint",
+    type=click.FloatRange(min=0),
+    default=0.0,
+    metavar="METRES",
+    help="Width of a sample on the ground. [default: what the dataset says]",
+)
 @click.option("--only", multiple=True, callback=split_commas, metavar="METHOD|GLOB", help="Rank only these methods.")
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Write FILE.svg or FILE.csv as well.")
 @json_option
@@ -238,23 +173,19 @@ def show(suite: str, against: str, footprint: float, only: tuple[str, ...], out:
         echo_json(plain(board))
     else:
         print_board(board, grid(board))
-        for section in board.sections:
-            if section.title != POINTS:
-                click.echo()
-                print_section(board, section)
+        for section in board.sections[:-1]:
+            click.echo()
+            print_section(board, section)
     if out is not None:
-        _write(board, out)
-
-
-def _write(board: Board, out: Path) -> None:
-    if out.suffix.lower() == ".svg":
-        write_figure(out, standalone(drawing(board, str)).encode())
-    else:
-        write_atomic(out.absolute(), points_csv(board).encode())
-    click.echo(f"written: {out}", err=True)
+        drawn = out.suffix.lower() == ".svg"
+        write_figure(out, (standalone(drawing(board, str)) if drawn else points_csv(board)).encode())
+        click.echo(f"written: {out}", err=True)
 
 
 def points_csv(board: Board) -> str:
-    section = next((section for section in board.sections if section.title == POINTS), Section("", (), ()))
-    rows = [tuple("" if value is None else str(value) for value in row) for row in section.rows]
-    return to_csv(replace(grid(board), plain=(tuple(column.key for column in section.columns), *rows)))
+    """All points, which are the last section."""
+    text = io.StringIO()
+    lines = csv.writer(text, lineterminator="\n")
+    for section in board.sections[-1:]:
+        lines.writerows([[column.key for column in section.columns], *section.rows])
+    return text.getvalue()

@@ -8,18 +8,17 @@ many coders flatters.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import fmean
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from neuco_core.boards.cells import BoardMethod, Cell, Cells, from_records
 from neuco_core.boards.facts import or_none
 from neuco_core.boards.kinds.neuco import task_scores
-from neuco_core.boards.model import BoardTask
-from neuco_core.boards.stats.uncertainty import SEED, TaskScores, replicate_board
+from neuco_core.boards.stats.uncertainty import SEED, replicate_board
 from neuco_core.plugins.catalog import load_method, load_protocol
 from neuco_core.protocol import Protocol
 from neuco_core.records.model import Record
@@ -38,135 +37,126 @@ CODERS = (
 )
 
 
-class Size(NamedTuple):
-    """Bytes of a sample, and bytes that all samples share, such as codebooks."""
+@dataclass(frozen=True)
+class Point:
+    """A method with a coder: bytes of a sample, bytes that all samples share, such as codebooks, and cells by task."""
 
-    sample: float
-    shared: float = 0.0
+    method: str
+    coder: str
+    size: float
+    shared: float
+    cells: Mapping[str, Cell]
+
+    @property
+    def on_curve(self) -> bool:
+        return not self.coder.endswith(ALL)
 
 
 @dataclass(frozen=True)
 class RateCells(Cells):
-    """The cells of a suite and, by coder, those of the coded embeddings; ``sizes`` are by method and coder."""
+    """The cells of a suite, and all points of its methods."""
 
-    coded: Mapping[str, Cells] = field(default_factory=dict)
-    sizes: Mapping[tuple[str, str], Size] = field(default_factory=dict)
+    points: tuple[Point, ...] = ()
 
 
 def rate_cells(
-    records: Iterable[Record], suite: Suite, stale: Callable[[Record], str | None] | None = None, *, more: bool = False
+    records: Iterable[Record], suite: Suite, stale: Callable[[Record], str | None] | None = None
 ) -> RateCells:
-    """The cells of all protocols that are the suite's with a coder; ``more``: also with fewer labels, or fit=all."""
+    """The cells of the suite's protocol, and points from those of all protocols that are this one with a coder."""
     records, base = list(records), load_protocol(suite.protocol)
-    cells = from_records(records, suite, stale)
-    names = sorted({record.protocol for record in records if "probe=coded" in record.protocol})
-    labels = {name: label for name in names if (label := point_label(load_protocol(name), base, more=more))}
-    coded = {label: from_records(records, replace(suite, protocol=name), stale) for name, label in labels.items()}
-    costs: dict[tuple[str, str], list[Size]] = {}
-    milliseconds: dict[str, float] = {}
+    tables = {WHOLE: from_records(records, suite, stale)}
+    for name in sorted({record.protocol for record in records if "probe=coded" in record.protocol}):
+        if label := point_label(load_protocol(name), base):
+            tables[label] = from_records(records, replace(suite, protocol=name), stale)
+    sizes = {
+        record.fingerprint: [
+            fmean(size for size in record.settings[key] if size is not None)
+            for key in ("bytes_per_sample", "shared_bytes")
+        ]
+        for record in records
+        if "bytes_per_sample" in record.settings
+    }
+    whole = tables[WHOLE]
+    versions, points = {method.id: method.version for method in whole.methods}, []
+    for coder, table in tables.items():
+        for method in table.methods:
+            cells = {task.id: table.cell(method.id, task.id) for task in table.tasks}
+            costs = [sizes.get(cell.fingerprint, [4.0 * (method.dim or 0), 0.0]) for cell in cells.values()]
+            if versions.get(method.id) == method.version:
+                size, shared = map(fmean, zip(*costs, strict=True))
+                points.append(Point(method.id, coder, size, shared, cells))
+    methods = tuple(replace(method, values=measured(method, records)) for method in whole.methods)
+    return RateCells(whole.tasks, methods, whole.cells, points=tuple(points))
+
+
+def measured(method: BoardMethod, records: Iterable[Record]) -> dict[str, float | int | None]:
+    """What the method declares and what was measured when its embeddings were made, where it is known."""
+    spec = or_none(load_method, f"{method.id}@{method.version}")
+    values: dict[str, float | int | None] = {"n_parameters": spec.n_parameters if spec else None}
     for record in records:
-        label, settings = labels.get(record.protocol, ""), record.settings
-        if label and coded[label].cell(record.method, record.task).fingerprint == record.fingerprint and record.ok:
-            numbers = [fmean(v for v in settings[key] if v is not None) for key in ("bytes_per_sample", "shared_bytes")]
-            costs.setdefault((record.method, label), []).append(Size(*numbers))
-        encoding: Any = record.provenance.get("encoding")
-        if isinstance(encoding, dict) and encoding.get("samples") and encoding.get("seconds"):
-            milliseconds[record.method] = 1000 * encoding["seconds"] / encoding["samples"]
-    sizes = {key: Size(*map(fmean, zip(*listed, strict=True))) for key, listed in costs.items()}
-    methods = []
-    for method in cells.methods:
-        if method.dim:
-            sizes[method.id, WHOLE] = Size(4.0 * method.dim)
-        spec = or_none(load_method, f"{method.id}@{method.version}")
-        known = {"encode_ms": milliseconds.get(method.id), "n_parameters": spec.n_parameters if spec else None}
-        methods.append(replace(method, values={key: value for key, value in known.items() if value is not None}))
-    return RateCells(cells.tasks, tuple(methods), cells.cells, coded=coded, sizes=sizes)
+        made: Any = record.provenance.get("encoding") if record.method == method.id else None
+        if isinstance(made, dict) and made.get("samples") and made.get("seconds"):
+            values |= {"encode_ms": 1000 * made["seconds"] / made["samples"], "flops": made.get("flops")}
+    return {key: value for key, value in values.items() if value is not None}
 
 
-def point_label(protocol: Protocol, base: Protocol, *, more: bool = False) -> str:
+def point_label(protocol: Protocol, base: Protocol) -> str:
     """The coder of a protocol that is this base with a coder; "" if it is not."""
-    coder, share = str(protocol.params.get("coder", "")), float(protocol.params.get("share", 1.0))
-    fit = str(protocol.params.get("fit", "train"))
-    if protocol.name != coded_protocol(base, coder, share=share, fit=fit).name:
-        return ""
-    if (share < 1 or fit != "train") and not more:
-        return ""
-    return coder + (ALL if fit == "all" else "") + (f", {share:.3g} of the labels" if share < 1 else "")
-
-
-class Point(NamedTuple):
-    """A coder of a method on all tasks; ``method`` is a number in the order of the curves' methods."""
-
-    method: int
-    coder: str
-    size: Size
+    coder, fit = str(protocol.params.get("coder", "")), str(protocol.params.get("fit", "train"))
+    same = protocol.name == coded_protocol(base, coder, fit=fit).name
+    return coder + ALL * (fit == "all") if same else ""
 
 
 class Curves:
-    """The points of some methods on some tasks; ``q`` is (tasks, points), ``again`` (replicates, tasks, points)."""
+    """The points that have all scores; ``q`` is mean Q over the tasks (points), ``again`` (replicates, points)."""
 
-    def __init__(
-        self, cells: RateCells, methods: Sequence[BoardMethod], tasks: Sequence[BoardTask], replicates: int = 1000
-    ) -> None:
-        self.methods, self.tasks, self.replicates = tuple(methods), tuple(tasks), replicates
-        self.points: list[Point] = []
-        flat: dict[tuple[str, str], Cell] = {}
-        for number, method in enumerate(methods):
-            for coder, table in {WHOLE: cells, **cells.coded}.items():
-                size = cells.sizes.get((method.id, coder))
-                same = any(other.id == method.id and other.version == method.version for other in table.methods)
-                if size and same and all(table.scored(method, task) for task in tasks):
-                    flat |= {(f"p{len(self.points)}", task.id): table.cell(method.id, task.id) for task in tasks}
-                    self.points.append(Point(number, coder, size))
-        entries = tuple(BoardMethod(f"p{place}") for place in range(len(self.points)))
-        self.flat = Cells(self.tasks, entries, flat)
-        self.q = self.flat.numbers("q")
-
-    @cached_property
-    def scores(self) -> list[TaskScores]:
-        return [task_scores(self.flat, task) for task in self.tasks]
+    def __init__(self, cells: Cells, replicates: int = 1000) -> None:
+        points: Sequence[Point] = getattr(cells, "points", ())
+        ids, tasks = {method.id for method in cells.methods}, [task.id for task in cells.tasks]
+        self.points = [p for p in points if p.method in ids and all(p.cells[task].scored for task in tasks)]
+        flat = {(str(at), task): point.cells[task] for at, point in enumerate(self.points) for task in tasks}
+        entries = tuple(BoardMethod(str(at)) for at in range(len(self.points)))
+        self.cells, self.replicates = Cells(cells.tasks, entries, flat), replicates
+        self.sizes = np.array([point.size for point in self.points])
+        self.q = self.cells.numbers("q").mean(axis=0)
+        self.scores = [task_scores(self.cells, task) for task in cells.tasks]
 
     @cached_property
     def again(self) -> np.ndarray | None:
-        """Q of all points in replicates; None if there are no splits to resample."""
+        """Mean Q of all points in replicates; None if there are no splits to resample."""
         if not self.points or not all(scores.resamples for scores in self.scores):
             return None
-        return replicate_board(self.scores, seed=SEED, replicates=self.replicates)
+        return np.asarray(replicate_board(self.scores, seed=SEED, replicates=self.replicates).mean(axis=1))
 
-    def whole(self, method: int) -> int:
-        """The point of a method without a coder."""
-        return next(at for at, point in enumerate(self.points) if point.method == method and point.coder == WHOLE)
-
-    def stairs(self, method: int) -> list[int]:
+    def stairs(self, method: str) -> list[int]:
         """The points of a method that nothing smaller is as good as, by bytes."""
-        mean = self.q.mean(axis=0)
-        own = sorted((p.size.sample, -mean[at], at) for at, p in enumerate(self.points) if p.method == method)
-        kept: list[int] = []
-        for _, _, at in own:
-            if not kept or mean[at] > mean[kept[-1]]:
-                kept.append(at)
-        return kept
+        own = [at for at, point in enumerate(self.points) if point.method == method and point.on_curve]
+        return [own[k] for k in front(self.sizes[own], self.q[own])]
 
-    def within(self, method: int, budget: float) -> int | None:
+    def at_budget(self, method: str, budget: float) -> int | None:
         """The best point of a method that takes at most so many bytes."""
-        return next((at for at in reversed(self.stairs(method)) if self.points[at].size.sample <= budget), None)
+        return next((at for at in reversed(self.stairs(method)) if self.sizes[at] <= budget), None)
 
-    def shares(self, method: int) -> np.ndarray:
+    def shares(self, method: str) -> np.ndarray:
         """The share of each point in the area under the staircase; below its smallest point a method has Q = 0."""
-        stairs, share = self.stairs(method), np.zeros(len(self.points))
-        starts = [np.log2(max(self.points[at].size.sample, FIRST)) for at in stairs]
-        ends = [*starts[1:], np.log2(LAST)] if stairs else []
-        for at, start, end in zip(stairs, starts, ends, strict=True):
-            share[at] = max(0.0, min(end, np.log2(LAST)) - start) / np.log2(LAST / FIRST)
-        return share
+        stairs, shares = self.stairs(method), np.zeros(len(self.points))
+        starts = np.log2(np.clip(self.sizes[stairs], FIRST, LAST))
+        shares[stairs] = np.diff(starts, append=np.log2(LAST)) / np.log2(LAST / FIRST)
+        return shares
 
-    def difference(self, method: int, other: int, q: np.ndarray) -> np.ndarray | None:
-        """Bjøntegaard's difference of two staircases' points; ``q`` is (…, points), means over the tasks."""
-        first, second = (
-            (np.array([self.points[at].size.sample for at in stairs]), q[..., stairs])
-            for stairs in (self.stairs(method), self.stairs(other))
-        )
-        return bjontegaard(*first, *second)
+    def difference(self, method: str, other: str, q: np.ndarray) -> np.ndarray | None:
+        """Bjøntegaard's difference of two staircases' points; ``q`` is (…, points)."""
+        first, second = self.stairs(method), self.stairs(other)
+        return bjontegaard(self.sizes[first], q[..., first], self.sizes[second], q[..., second])
+
+
+def front(costs: Sequence[float] | np.ndarray, q: Sequence[float] | np.ndarray) -> list[int]:
+    """The places that nothing cheaper is as good as, by cost."""
+    kept: list[int] = []
+    for at in sorted(range(len(costs)), key=lambda at: (costs[at], -q[at])):
+        if not kept or q[at] > q[kept[-1]]:
+            kept.append(at)
+    return kept
 
 
 def bjontegaard(bytes_a: np.ndarray, q_a: np.ndarray, bytes_b: np.ndarray, q_b: np.ndarray) -> np.ndarray | None:
@@ -187,23 +177,13 @@ def bjontegaard(bytes_a: np.ndarray, q_a: np.ndarray, bytes_b: np.ndarray, q_b: 
 
 
 def curve(
-    what: Any,
-    on: Any,
-    protocol: str | Protocol | None = None,
-    *,
-    coders: Sequence[str] = CODERS,
-    shares: Sequence[float] = (),
-    **options: Any,
+    what: Any, on: Any, protocol: str | Protocol | None = None, *, coders: Sequence[str] = CODERS, **options: Any
 ) -> dict[str, Results]:
     """Scores of embeddings, or of what makes them, as they come back from coders: by coder, float32 first.
 
-    ``what``, ``on``, ``protocol`` and the options are those of ``neuco.evaluate``; ``shares`` of the labels add points
-    of the whole embedding that are learned from fewer. The bytes are in ``score.settings["bytes_per_sample"]``.
+    ``what``, ``on``, ``protocol`` and the options are those of ``neuco.evaluate``. The bytes of a score are in
+    ``score.settings["bytes_per_sample"]``.
     """
     whole = evaluate(what, on, protocol, **options)
-    results = {WHOLE: whole}
     base = next(iter(whole.scores.values())).protocol
-    for coder, share in (*((coder, 1.0) for coder in coders), *((WHOLE, share) for share in shares)):
-        used = coded_protocol(base, coder, share=share)
-        results[point_label(used, base, more=True)] = evaluate(what, on, used, **options)
-    return results
+    return {WHOLE: whole} | {coder: evaluate(what, on, coded_protocol(base, coder), **options) for coder in coders}

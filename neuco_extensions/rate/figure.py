@@ -2,65 +2,39 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 from markupsafe import Markup
+from msgspec.structs import replace as replace_part
 
 from neuco_core.boards.build import build_board
-from neuco_core.boards.model import Board
+from neuco_core.boards.model import Board, BoardRow
 from neuco_core.boards.store import current
 from neuco_core.records.store import read_all
-from neuco_core.site.figures import round_step
+from neuco_core.site.figures import Scatter
 from neuco_core.site.page_data import PageData
 from neuco_core.site.render import render
-from neuco_extensions.rate.board import POINTS
-
-TOP, BOTTOM, LEFT, WIDTH = 16, 372, 7.0, 91.0  # pixels down, and shares across
-
-
-class Stairs:
-    """From the points of a board to places: across doubles from tick to tick, up is linear."""
-
-    def __init__(self, board: Board) -> None:
-        section = next(section for section in board.sections if section.title == POINTS)
-        keys = [column.key for column in section.columns]
-        self.points: dict[str, list[dict[str, Any]]] = {}
-        for values in section.rows:
-            row = dict(zip(keys, values, strict=True))
-            kept = self.points.setdefault(str(row["method"]), [])
-            if not kept or row["q"] > kept[-1]["q"]:  # they come by rising bytes
-                kept.append(row)
-        drawn = [row for rows in self.points.values() for row in rows]
-        self.first = math.floor(math.log2(min(row["bytes"] for row in drawn)))
-        self.last = max(math.ceil(math.log2(max(row["bytes"] for row in drawn))), self.first + 1)
-        low, high = min(0.0, *(row["q"] for row in drawn)), max(row["q"] for row in drawn)
-        step = round_step(high - low, 6, (1, 2, 5, 10))
-        self.low, self.high = step * math.floor(low / step), step * math.ceil(high / step)
-        self.levels = [self.low + k * step for k in range(round((self.high - self.low) / step) + 1)]
-        every = max(1, math.ceil((self.last - self.first) / 9))  # as many numbers as a phone has room for
-        self.ticks = [2**power for power in range(self.first, self.last + 1, every)]
-
-    def x(self, size: float) -> str:
-        return f"{LEFT + WIDTH * (math.log2(size) - self.first) / (self.last - self.first):.2f}%"
-
-    def y(self, q: float) -> str:
-        return f"{BOTTOM - (q - self.low) / (self.high - self.low or 1) * (BOTTOM - TOP):.1f}"
-
-    def path(self, method: str) -> str:
-        """In the stretched drawing: thousandths across, pixels down."""
-        rows = self.points[method]
-        across = [1000 * (math.log2(row["bytes"]) - self.first) / (self.last - self.first) for row in rows]
-        steps = [f"H{x:.1f}V{float(self.y(row['q'])) - TOP:.1f}" for x, row in zip(across, rows, strict=True)]
-        return f"M{across[0]:.1f} {float(self.y(rows[0]['q'])) - TOP:.1f}{''.join(steps[1:])}H1000"
+from neuco_extensions.rate.board import BYTES, POINTS, Q
+from neuco_extensions.rate.curves import ALL, front
 
 
 def drawing(board: Board, titles: Callable[[str], str]) -> Markup:
     """Needs points: there are none on a board without scores."""
-    shown = [row for row in board.ranked if row.values.get("area") is not None]
-    values = {"board": board, "rows": shown, "stairs": Stairs(board), "titles": titles, "edges": (TOP, BOTTOM)}
+    stairs: dict[str, list[dict[str, Any]]] = {}
+    section = next(section for section in board.sections if section.title == POINTS)
+    keys = [column.key for column in section.columns]
+    points: list[dict[str, Any]] = [dict(zip(keys, values, strict=True)) for values in section.rows]
+    for row in board.ranked:
+        own = [point for point in points if point["method"] == row.method and not point["coder"].endswith(ALL)]
+        stairs[row.method] = [own[at] for at in front([p["bytes"] for p in own], [p["q"] for p in own])]
+    drawn = [point for of_method in stairs.values() for point in of_method]
+    # The axes are those of a board whose rows are the points.
+    rows = tuple(BoardRow(f"p{at}", 1, values={"bytes": p["bytes"], "q": p["q"]}) for at, p in enumerate(drawn))
+    columns = replace_part(BYTES, format="integer"), Q
+    axes = Scatter(replace_part(board, columns=columns, rows=rows, scatter=("bytes", "q"), groups=None))
+    values = {"rows": board.ranked, "stairs": stairs, "axes": axes, "titles": titles}
     return Markup(render("neuco_extensions.rate:stairs.html", **values))  # noqa: S704 (rendered with autoescape)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,10 +12,11 @@ import pytest
 from neuco_core.plugins.catalog import load_dataset
 from neuco_core.records.store import read_method
 from neuco_core.tables.embeddings import make_embeddings, write_embeddings
+from tests.command import Said
 from tests.command import neuco_here as neuco
 
 TASKS = ("--dataset", "olinda", "--k", 2)
-FEW = ("--coders", "int8,pca=8+int4,step=1+entropy")
+FEW = ("--coders", "int8,pca=8+int4,steps=1+entropy")
 
 
 @pytest.fixture
@@ -28,32 +30,37 @@ def registry(committed_registry: Path, tmp_path: Path, monkeypatch: pytest.Monke
     return tmp_path
 
 
+def points_of(ran: Said) -> dict[str, dict[str, Any]]:
+    """All points of one method, by coder."""
+    section = ran.json["sections"][-1]
+    keys = [column["key"] for column in section["columns"]]
+    return {row[1]: dict(zip(keys, row, strict=True)) for row in section["rows"]}
+
+
 def test_a_curve_is_scored_once_and_its_first_point_is_the_score(registry: Path) -> None:
-    args = ("rate", "curve", "--method", "band_statistics", *TASKS, *FEW, "--label-shares", "20%", "--fit-all")
+    args = ("rate", "curve", "--method", "band_statistics", *TASKS, *FEW, "--fit-all")
     ran = neuco(*args, "--json")
     assert ran.code == 0, ran.text
-    points = {point["coder"]: point for point in ran.json["points"]}
-    forms = ["int8", "pca=8+int4", "step=1+entropy"]
+    points = points_of(ran)
+    forms = ["int8", "pca=8+int4", "steps=1+entropy"]
     extra = [f"{form}, learned from all samples" for form in forms]
-    assert sorted(points) == sorted(["float32", "float32, 0.2 of the labels", *forms, *extra])
-    sizes = [points[name]["bytes_per_sample"] for name in ("float32", "int8", "pca=8+int4")]
+    assert sorted(points) == sorted(["float32", *forms, *extra])
+    sizes = [points[name]["bytes"] for name in ("float32", "int8", "pca=8+int4")]
     assert sizes == [216, 54, 4]
-    assert 5 < points["step=1+entropy"]["bytes_per_sample"] < 54
+    assert 5 < points["steps=1+entropy"]["bytes"] < 54
     alone = neuco("score", "--method", "band_statistics", *TASKS, "--json")
     q = {cell["task"]: cell["record"]["q"] for cell in alone.json["cells"]}
-    assert points["float32"]["q"] == q
-    price = points["int8, learned from all samples"]["mean_q"] - points["int8"]["mean_q"]
-    assert points["int8"]["learned_from_all"] == pytest.approx(price)
+    assert points["float32"]["q"] == pytest.approx(sum(q.values()) / 3)
     # Each point is a record like any other; the second time nothing is run.
     before = (registry / "records/band_statistics.jsonl").read_bytes()
-    assert len(read_method(registry, "band_statistics")) == 3 * 8
+    assert len(read_method(registry, "band_statistics")) == 3 * 7
     assert neuco(*args, "--json", "--engine", "local").json == ran.json
     assert (registry / "records/band_statistics.jsonl").read_bytes() == before
     table = neuco(*args)
-    head, *rows = [line for line in table.out.splitlines() if not line.startswith("-")]
-    assert "from all samples" in head
-    assert [row.split()[0] for row in rows[:3]] == ["float32", "float32,", "int8"]
-    assert table.out.splitlines()[-1].startswith("protocol ridge+k=2")
+    head, _, *rows = table.out.splitlines()[1:]
+    assert head.split()[:3] == ["Method", "Coder", "Bytes"]
+    assert [row.split()[1] for row in rows[:2]] == ["pca=8+int4", "pca=8+int4,"]
+    assert rows[-1].startswith("Protocol ridge+k=2.")
 
 
 def test_all_methods_of_a_suite_are_ranked_and_drawn(registry: Path, tmp_path: Path) -> None:
@@ -88,7 +95,7 @@ def test_a_file_has_a_curve_and_signed_roots_in_it_are_named(registry: Path, tmp
     write_embeddings(make_embeddings(list(ids), roots), tmp_path / "roots.npz")
     ran = neuco("rate", "curve", "--embeddings", tmp_path / "roots.npz", *TASKS, "--coders", "int4,pq=4", "--json")
     assert ran.code == 0, ran.text
-    assert [point["coder"] for point in ran.json["points"]] == ["float32", "int4", "pq=4"]
+    assert list(points_of(ran)) == ["pq=4", "int4", "float32"]
     assert "signed roots read linearly. Decode them first" in ran.err
     assert not (registry / "records").exists() or not list((registry / "records").glob("roots*"))
 
@@ -109,8 +116,6 @@ def test_a_point_that_fails_is_told_and_stops_no_other(registry: Path, tmp_path:
     [
         (("curve", "--suite", "olinda"), 2, "nothing to score"),
         (("curve", "--method", "pca", "--coders", "int5"), 2, "no such coder"),
-        (("curve", "--method", "pca", "--label-shares", "150%"), 2, "above 0 and at most 1"),
-        (("curve", "--method", "pca", "--label-shares", "half"), 2, "not a list of shares"),
         (("curve", "--method", "pca", "--kind", "classification"), 2, "several protocols"),
         (("show", "olinda", "--out", "x.png"), 2, "expected .svg or .csv, got .png"),
         (("show", "olinda", "--against", "nobody"), 3, "no method on this board 'nobody'"),

@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
+from msgspec import structs
 
 from neuco_core.plugins.catalog import load_protocol
 from neuco_extensions.coded.probe import coded_protocol
@@ -18,37 +19,41 @@ Q = np.array([3.0, 9, 14, 17, 17.5])
 
 @pytest.fixture(scope="module")
 def curves() -> Curves:
-    cells = rate_cells(coded_records(), SUITE)
-    return Curves(cells, cells.methods, cells.tasks, replicates=200)
+    return Curves(rate_cells(coded_records(), SUITE), replicates=200)
 
 
 def test_points_come_from_the_records_of_all_protocols(curves: Curves) -> None:
-    names = [method.id for method in curves.methods]
-    assert names == ["lone", "steady", "wide"]
-    points = {(names[p.method], p.coder): p.size.sample for p in curves.points}
+    points = {(p.method, p.coder): p.size for p in curves.points}
     assert len(points) == 9
     assert {key[1]: size for key, size in points.items() if key[0] == "wide"} == SIZES
-    assert {p.size.shared for p in curves.points if p.coder != "float32"} == {100.0}
+    assert {p.shared for p in curves.points if p.coder != "float32"} == {100.0}
 
 
 def test_the_staircase_keeps_what_nothing_smaller_is_as_good_as(curves: Curves) -> None:
-    lone, steady, wide = range(3)
-    assert [curves.points[at].coder for at in curves.stairs(wide)] == ["binary", "pca=4", "int8", "float32"]
-    assert [curves.points[at].coder for at in curves.stairs(steady)] == ["binary"]
-    at = curves.within(wide, 63)
+    assert [curves.points[at].coder for at in curves.stairs("wide")] == ["binary", "pca=4", "int8", "float32"]
+    assert [curves.points[at].coder for at in curves.stairs("steady")] == ["binary"]
+    at = curves.at_budget("wide", 63)
     assert at is not None
     assert curves.points[at].coder == "pca=4"
-    assert curves.within(lone, 255) is None
+    assert curves.at_budget("lone", 255) is None
+
+
+def test_what_learned_from_all_samples_is_a_point_and_not_on_the_curve() -> None:
+    records = coded_records()
+    leaky = [structs.replace(r, protocol=r.protocol.replace("=int8", "=int8,fit=all")) for r in records]
+    curves = Curves(rate_cells([*records, *(r for r in leaky if "fit=all" in r.protocol)], SUITE), replicates=20)
+    points = [p for p in curves.points if p.method == "wide" and p.coder == f"int8{ALL}"]
+    assert [p.size for p in points] == [64]
+    assert [curves.points[at].coder for at in curves.stairs("wide")] == ["binary", "pca=4", "int8", "float32"]
 
 
 def test_the_area_is_the_mean_over_the_logarithm_of_the_bytes(curves: Curves) -> None:
-    mean = curves.q.mean(axis=0)
-    by_coder = {p.coder: mean[at] for at, p in enumerate(curves.points) if p.method == 2}
+    by_coder = {p.coder: curves.q[at] for at, p in enumerate(curves.points) if p.method == "wide"}
     # From 16 to 64 bytes the four components, to 256 int8, to 1,024 float32: two doublings each.
     by_hand = (by_coder["pca=4"] + by_coder["int8"] + by_coder["float32"]) / 3
-    assert mean @ curves.shares(2) == pytest.approx(by_hand)
-    assert curves.shares(1).sum() == pytest.approx(1)
-    assert curves.shares(0).sum() == pytest.approx(1 / 3)  # nothing below 256 bytes: there Q counts as 0
+    assert curves.q @ curves.shares("wide") == pytest.approx(by_hand)
+    assert curves.shares("steady").sum() == pytest.approx(1)
+    assert curves.shares("lone").sum() == pytest.approx(1 / 3)  # nothing below 256 bytes: there Q counts as 0
 
 
 def test_bjontegaard_is_that_of_another_implementation() -> None:
@@ -73,7 +78,7 @@ def test_bjontegaard_of_known_curves() -> None:
 
 def test_a_method_differs_from_itself_by_nothing(curves: Curves) -> None:
     assert curves.again is not None
-    again = curves.difference(2, 2, curves.again.mean(axis=1))
+    again = curves.difference("wide", "wide", curves.again)
     assert again is not None
     assert not again.any()
 
@@ -83,17 +88,14 @@ def test_only_protocols_that_are_the_suites_with_a_coder_are_points() -> None:
     assert point_label(coded_protocol(base, "pca=4+int8"), base) == "pca=4+int8"
     assert point_label(coded_protocol(other, "int8"), base) == ""
     assert point_label(base, base) == ""
-    leaky, few = coded_protocol(base, "pq=8", fit="all"), coded_protocol(base, "float32", share=0.1)
-    assert (point_label(leaky, base), point_label(few, base)) == ("", "")
-    assert point_label(leaky, base, more=True) == f"pq=8{ALL}"
-    assert point_label(few, base, more=True) == "float32, 0.1 of the labels"
+    assert point_label(coded_protocol(base, "pq=8", fit="all"), base) == f"pq=8{ALL}"
     assert point_label(coded_protocol(load_protocol("neuco-2025"), "int8"), load_protocol("neuco-2025")) == "int8"
 
 
 def test_python_gives_the_same_points() -> None:
     from neuco_extensions.rate import curve
 
-    results = curve("band_statistics", "olinda_sea_level", coders=("int4", "prefix=9"), shares=(0.2,), k=2)
-    assert list(results) == ["float32", "int4", "prefix=9", "float32, 0.2 of the labels"]
+    results = curve("band_statistics", "olinda_sea_level", coders=("int4", "prefix=9"), k=2)
+    assert list(results) == ["float32", "int4", "prefix=9"]
     score = results["int4"].scores["olinda_sea_level"]
     assert set(score.settings["bytes_per_sample"]) == {27.0}
