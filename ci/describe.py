@@ -20,7 +20,7 @@ from ci.stub_tree import SPECS, read_json, read_rows, spec_of
 from neuco_core.contract.checks.plugin import declared_sources, require_light
 from neuco_core.errors import DataError, NeucoError
 from neuco_core.files import dump, read_limited
-from neuco_core.plugins.discovery import alike, inside
+from neuco_core.plugins.discovery import alike, heads
 from neuco_core.text import join_names
 
 CATALOG = "registry/catalog.json"
@@ -70,7 +70,7 @@ def _declare(plugin: PluginData, rows: list[dict[str, Any]]) -> None:
             text = f"the plugin registers a {row['noun']}, which is code that takes part in scoring"
             raise DataError(text, hint="Propose it as a change to neuco_core, for a maintainer to review")
         spec = spec_of(row)
-        if not inside(spec.id, name):
+        if alike(name) not in heads(spec.id):
             raise DataError(f"{spec.id!r} is outside the plugin {name!r}")
         declared_sources(tree, name, spec)
     plugin.declare(rows)

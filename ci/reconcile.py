@@ -31,7 +31,7 @@ from neuco_core.boards.store import lost_methods, read_board, would_lose
 from neuco_core.contract.contract import FAILED, Finding, Status
 from neuco_core.errors import DataError
 from neuco_core.files import write_atomic
-from neuco_core.plugins.discovery import alike, inside
+from neuco_core.plugins.discovery import alike, heads
 from neuco_core.records.model import Record
 from neuco_core.records.store import read_all, write_records
 from neuco_core.runs.verify import TOLERANCE, compare
@@ -234,7 +234,7 @@ def lost_records(
         for noun, name in (("method", record.method), ("task", record.task)):
             if alike(name) not in ids[noun]:
                 tree = f"neuco_{noun}s/"
-                homes = (f for f in silent if f.startswith(tree) and inside(name, f.removeprefix(tree)))
+                homes = (f for f in silent if f.startswith(tree) and alike(f.removeprefix(tree)) in heads(name))
                 yield Lost(record, noun, name, next((f"{home}: {silent[home]}" for home in homes), ""))
 
 

@@ -12,7 +12,7 @@ from ci.git import COMMIT
 from neuco_core.contract.contract import FAILED, OK, SKIPPED, WARNING, Finding
 from neuco_core.errors import DataError
 from neuco_core.fields import ID
-from neuco_core.plugins.discovery import inside
+from neuco_core.plugins.discovery import alike, heads
 from neuco_core.records.model import Record
 from neuco_core.records.store import parse_record
 from neuco_core.text import one_line
@@ -117,7 +117,7 @@ def parse(data: bytes) -> tuple[Report, list[Record]]:
     _once([f"{plugin.tree}/{plugin.name}" for plugin in report.plugins], "plugin")
     for plugin in report.plugins:
         for name in (*plugin.tasks, *plugin.methods):
-            if not inside(name, plugin.name):
+            if alike(plugin.name) not in heads(name):
                 raise DataError(f"{name!r} is outside the plugin {plugin.name!r}")
     records = [parse_record(text.encode("utf-8", "replace"), "a record in the report") for text in report.records]
     _once([record.key for record in records], "record")

@@ -12,12 +12,11 @@ from typing import Any, NamedTuple, NoReturn, TypeVar
 import click
 
 from neuco_core.errors import UsageError
-from neuco_core.plugins.catalog import catalog, protocols_for
+from neuco_core.plugins.catalog import PATTERN, catalog, protocols_for
 from neuco_core.protocol import Protocol
 from neuco_core.specs import Task
 
 F = TypeVar("F", bound=Callable[..., Any])
-PATTERN = "*?["
 GRACE = 0.4  # seconds
 
 

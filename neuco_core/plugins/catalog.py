@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from functools import cache
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -46,6 +47,7 @@ from neuco_core.text import counted
 
 S = TypeVar("S", bound=Spec)
 LARGEST_SUITE = 1_000_000  # bytes
+PATTERN = "*?["
 LIVING = "all-"  # what the ids of living suites begin with; no file may have such a name
 NOUN_OF = {cls: noun for noun, cls in NOUNS.items()}
 C = TypeVar("C", bound=Content)
@@ -106,17 +108,22 @@ class Catalog:
     def select(
         self, cls: type[C], ids: Iterable[str], tags: str | Iterable[str], pool: Iterable[C] | None = None
     ) -> list[C]:
-        """Those that match any of the ids and patterns, if there are any, and have all the tags."""
-        noun, newest = NOUN_OF[cls], self.all(cls)
-        refs = tuple(ids)
+        """Those that match any of the ids and patterns, if there are any, and have all the tags.
+
+        Ids alone import only the plugins that may hold them.
+        """
+        noun, refs = NOUN_OF[cls], tuple(ids)
         if wrong := [ref for ref in refs if not isinstance(ref, str)]:
             raise UsageError(f"{noun}s are named by ids", expected="text", got=type(wrong[0]).__name__)
-        versions = [self.load(cls, ref) for ref in refs if "@" in ref]
-        for ref in refs:
-            if "@" not in ref and not any(fnmatchcase(spec_id, ref) for spec_id in newest):
-                raise UnknownIdError(noun, ref, newest, self._broken_hint(noun))
-        specs = {spec.label: spec for spec in (pool if pool is not None else [*newest.values(), *versions])}
+        patterns = [ref for ref in refs if not set(PATTERN).isdisjoint(ref)]
         asked_tags = {tags} if isinstance(tags, str) else set(tags)
+        everything = patterns or asked_tags or (pool is None and not refs)
+        newest = self.all(cls) if everything else {}
+        for pattern in patterns:
+            if not any(fnmatchcase(spec_id, pattern) for spec_id in newest):
+                raise UnknownIdError(noun, pattern, newest, self._broken_hint(noun))
+        named = sorted((self.load(cls, ref) for ref in refs if ref not in patterns), key=attrgetter("label"))
+        specs = {spec.label: spec for spec in (pool if pool is not None else [*newest.values(), *named])}
         all_tags = {tag for spec in (*newest.values(), *specs.values()) for tag in spec.tags}
         for tag in sorted(asked_tags - all_tags):
             raise UnknownIdError("tag", tag, all_tags, f"Tags of {noun}s: {', '.join(sorted(all_tags)) or 'none'}")

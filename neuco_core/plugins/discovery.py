@@ -98,10 +98,6 @@ def alike(spec_id: str) -> str:
     return spec_id.replace("-", "_")
 
 
-def inside(spec_id: str, namespace: str) -> bool:
-    return f"{alike(spec_id)}_".startswith(f"{alike(namespace)}_")
-
-
 def heads(spec_id: str) -> list[str]:
     """The namespaces that an id lies in: ``soil`` and ``soil_ph`` of ``soil-ph``."""
     parts = alike(spec_id).split("_")

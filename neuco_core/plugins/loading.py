@@ -34,7 +34,6 @@ from neuco_core.plugins.discovery import (
     find_in_tree,
     find_installed,
     heads,
-    inside,
     overlaps,
 )
 from neuco_core.plugins.running import Interrupted, compiled_apart, plugin_code, run_from_source
@@ -243,7 +242,7 @@ def _collect(candidate: Candidate, origin: Origin, module: Any) -> Iterator[tupl
             # A subclass could leave out the checks that every spec goes through when it is made.
             if type(spec) is not kind:
                 raise _Misfit(f"{name} must yield {kind.__name__}, not {type(spec).__name__}", line)
-            if not candidate.builtin and not any(inside(spec.id, namespace) for namespace in candidate.names):
+            if not candidate.builtin and set(heads(spec.id)).isdisjoint(map(alike, candidate.names)):
                 names = " or ".join(map(repr, candidate.names))
                 rule = "an id is the plugin's name, or starts with it and '_'"
                 raise _Misfit(f"{noun} {spec.id!r} is outside the plugin {names}: {rule}", line)

@@ -56,8 +56,11 @@ def join(
     """
     if embeddings.values.ndim != 2 or len(embeddings.ids) != len(embeddings.values):
         raise DataError("embeddings must have one row per id", got=f"{embeddings.values.shape}")
-    row_of = _rows_by_id(embeddings.ids, "the embeddings")
-    _rows_by_id(labels.ids, f"the labels of {labels.task}")
+    for ids, what in ((labels.ids, f"the labels of {labels.task}"), (embeddings.ids, "the embeddings")):
+        row_of = {name: row for row, name in enumerate(ids)}
+        if len(row_of) != len(ids):
+            twice = next(name for row, name in enumerate(ids) if row_of[name] != row)
+            raise DataError(f"{what} have the id {twice!r} more than once")
     kept = np.array([i for i, name in enumerate(labels.ids) if name in row_of], dtype=np.int64)
     if not kept.size:
         example = f"{labels.ids[:1]} and {embeddings.ids[:1]}"
@@ -94,14 +97,6 @@ def join(
         center=center,
         spread=spread,
     )
-
-
-def _rows_by_id(ids: tuple[str, ...], what: str) -> dict[str, int]:
-    rows = {name: i for i, name in enumerate(ids)}
-    if len(rows) != len(ids):
-        twice = next(name for i, name in enumerate(ids) if rows[name] != i)
-        raise DataError(f"{what} have the id {twice!r} more than once")
-    return rows
 
 
 def aligned(shape: tuple[int, ...]) -> np.ndarray:
@@ -239,7 +234,7 @@ def cut_groups(scored: Iterable[tuple[Task, Protocol]]) -> Iterator[str]:
             names.setdefault(protocol.name, set()).add(task.id)
     for name, tasks in cut.items():
         whole = next(iter(tasks.values())).with_(splitter="group").name
-        suites, _ = catalog().survey_suites()
+        suites, _ = catalog().survey_suites(living=False)
         boards = [s.id for s in suites.values() if s.protocol == whole and names[name] <= s.tasks.keys()]
         see = f"; see the board {boards[0]}" if boards else ""
         yield (
