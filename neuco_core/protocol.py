@@ -144,21 +144,20 @@ _MLP2 = dataclasses.replace(
 )
 
 
-def _unscaled(name: str, description: str, **params: Any) -> Protocol:
-    """The rules of ridge with another probe, whose id begins the name."""
-    return dataclasses.replace(_RIDGE, name=name, probe=name.partition("-")[0], params=params, description=description)
-
-
+_SHOTS = "labels of each class, or in all of a regression; logistic or ridge"
+# The rules of ridge with another probe, whose id begins the name.
 _OTHERS = (
-    _unscaled("knn", "the mean label of the five nearest training samples by cosine"),
-    _unscaled("logistic", "logistic regression, its strength chosen inside the training part; for classes"),
-    _unscaled("shots-1", "one label of each class, or one in all of a regression; logistic or ridge", shots=1),
-    *(
-        _unscaled(f"shots-{n}", f"{n} labels of each class, or in all of a regression; logistic or ridge", shots=n)
-        for n in (5, 10, 20)
-    ),
-    _unscaled("retrieval", "tested samples look for their class in the training part: mean average precision"),
-    _unscaled("clustering", "k-means, as many clusters as classes: v-measure"),
+    dataclasses.replace(_RIDGE, name=name, probe=name.partition("-")[0], params=params, description=description)
+    for name, description, params in (
+        ("knn", "the mean label of the five nearest training samples by cosine", {}),
+        ("logistic", "logistic regression, its strength chosen inside the training part; for classes", {}),
+        ("shots-1", "one label of each class, or one in all of a regression; logistic or ridge", {"shots": 1}),
+        ("shots-5", f"5 {_SHOTS}", {"shots": 5}),
+        ("shots-10", f"10 {_SHOTS}", {"shots": 10}),
+        ("shots-20", f"20 {_SHOTS}", {"shots": 20}),
+        ("retrieval", "tested samples look for their class in the training part: mean average precision", {}),
+        ("clustering", "k-means, as many clusters as classes: v-measure", {}),
+    )
 )
 _ALL = (_PARITY, _STRICT, _RIDGE, _MLP, _MLP2, _SVM, *_OTHERS)
 PROTOCOLS: Mapping[str, Protocol] = Frozen({p.name: p for p in _ALL})

@@ -76,12 +76,14 @@ GROUPS = {
 NAMED = 20  # failures that the last line names one by one
 
 
-def _bytes(ctx: click.Context, param: click.Parameter, value: str | None) -> int | None:
-    """A size such as 500MB or 4G."""
-    size = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)b?\s*", value or "", re.IGNORECASE)
-    if value is not None and (not size or not float(size[1])):
-        raise click.BadParameter(f"{value!r} is not a size; write 4GB or 500MB", ctx, param)
-    return int(float(size[1]) * UNITS[size[2].lower()]) if size else None
+class MemorySize(click.ParamType):  # type: ignore[type-arg]
+    name = "size"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        size = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)b?\s*", str(value), re.IGNORECASE)
+        if not size or not float(size[1]):
+            self.fail(f"{value!r} is not a size; write 4GB or 500MB", param, ctx)
+        return int(float(size[1]) * UNITS[size[2].lower()])
 
 
 class Seconds(click.types.FloatParamType):
@@ -127,8 +129,7 @@ run_options = together(
     click.option("--embed-time-limit", help="Time for a method's embeddings. [default: --time-limit]", **SECONDS),
     click.option(
         "--memory-limit",
-        metavar="SIZE",
-        callback=_bytes,
+        type=MemorySize(),
         help="Memory of one worker and what it starts, as 4GB. [default: its share of 80 % of the machine]",
     ),
 )

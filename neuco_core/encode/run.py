@@ -5,9 +5,7 @@ What an encoder made is kept under a name that says from what: data, method, par
 
 from __future__ import annotations
 
-import hashlib
 import io
-import json
 import logging
 import shutil
 from collections.abc import Collection, Iterator, Mapping
@@ -24,7 +22,7 @@ from neuco_core.env import available_cores, installed_version, requirement_name
 from neuco_core.errors import DataError, NeucoError, UsageError
 from neuco_core.fetch.cache import cache_dir
 from neuco_core.fetch.fetch import fetch, require_pin
-from neuco_core.files import write_atomic
+from neuco_core.files import hashed, write_atomic
 from neuco_core.plugins.catalog import load_dataset
 from neuco_core.plugins.code_key import StandIn, code_key, home_of
 from neuco_core.progress import SampleProgress, sample_progress
@@ -35,7 +33,7 @@ from neuco_core.versions import versioned
 if TYPE_CHECKING:
     from neuco_core.specs import Dataset, Method
 
-LAYOUT = 4  # of the cache
+LAYOUT = 5  # of the cache
 CHUNK = 256  # samples between two saves; not the batch size, so that a resumed run may use another one
 log = logging.getLogger(__name__)
 
@@ -222,7 +220,8 @@ class EncodeCache:
                 # Opened here: numpy leaves a file open that it cannot read.
                 with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
                     seal, values = str(archive["seal"]), archive["values"]
-                intact = values.dtype == np.float32 and values.ndim == 2 and seal == self._seal(ids, values)
+                intact = values.dtype == np.float32 and values.ndim == 2
+                intact = intact and seal == f"{self.key} {content_hash(ids, values)}"
             except (FileNotFoundError, NotADirectoryError):
                 continue
             except Exception:  # a broken zip shows itself in many ways; all of them mean: make it again
@@ -241,7 +240,7 @@ class EncodeCache:
         name = self.path.name if start is None else f"{self.key}/{start:07d}.npz"
         values = np.ascontiguousarray(values, dtype=np.float32)
         buffer = io.BytesIO()
-        np.savez(buffer, seal=np.array(self._seal(ids, values)), values=values)
+        np.savez(buffer, seal=np.array(f"{self.key} {content_hash(ids, values)}"), values=values)
         for folder in list(self._targets):
             try:
                 write_atomic(folder / name, buffer.getvalue())
@@ -255,9 +254,6 @@ class EncodeCache:
         if start is None:
             for folder in self._folders:
                 shutil.rmtree(folder / self.key, ignore_errors=True)
-
-    def _seal(self, ids: tuple[str, ...], values: np.ndarray) -> str:
-        return hashlib.sha256(f"{self.key} {content_hash(ids, values)}".encode()).hexdigest()
 
     def _first_to_tell(self) -> bool:
         """Whether no other worker has told of this yet."""
@@ -302,5 +298,4 @@ def open_cache(
         identity["weights"] = {name: require_pin(remote).sha256 for name, remote in method.weights.items()}
     if device != "cpu":
         identity["device"] = device
-    text = json.dumps(identity, sort_keys=True, allow_nan=False)
-    return EncodeCache(cache_dir() / folder, hashlib.sha256(text.encode()).hexdigest()[:32], spare)
+    return EncodeCache(cache_dir() / folder, hashed(identity)[:32], spare)

@@ -9,7 +9,7 @@ from urllib.parse import unquote, urlsplit
 
 from neuco_core.errors import DataError, UnpinnedError, UsageError
 from neuco_core.fetch.cache import config_dir, exclusive, write_json
-from neuco_core.fetch.fetch import find_pin, find_pins, is_local, user_pins, verify
+from neuco_core.fetch.fetch import find_pin, is_local, user_pins, verify
 from neuco_core.fields import ID
 from neuco_core.files import read_strictly
 from neuco_core.plugins.catalog import list_tasks
@@ -46,8 +46,7 @@ def dataset_root(dataset_id: str) -> Path | None:
 
 def without_labels(tasks: Sequence[Task]) -> list[Task]:
     """The tasks whose labels nobody has confirmed here: no checksum is known, and no copy of the dataset is linked."""
-    pins = find_pins([task.source for task in tasks])
-    return [task for task, pin in zip(tasks, pins, strict=True) if pin is None and dataset_root(task.dataset) is None]
+    return [task for task in tasks if find_pin(task.source) is None and dataset_root(task.dataset) is None]
 
 
 def require_labels(suite: str, tasks: Sequence[Task]) -> None:

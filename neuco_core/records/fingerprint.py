@@ -41,6 +41,7 @@ from neuco_core.versions import behind
 NUMERICAL = frozenset(("numpy", "scipy", "scikit-learn", "torch", "torchvision", "numba", "pandas"))
 
 P = ParamSpec("P")
+UNKNOWN = "unknown"  # a component that is not here: the cell will fail with the reason
 UNKNOWN_CODE = secrets.token_hex(32)  # another one in every process
 
 # What a change of an input means, in words; protocol fields speak for themselves.
@@ -91,6 +92,7 @@ class CellInputs:
         """All inputs but the hashes of the contents."""
         if task.label not in self._tasks:
             splitter, metric = self.protocol.splitter_for(task.splitter), metric_under(self.protocol, task)
+            splitter_code = component(Splitter, splitter, "function")
             self._tasks[task.label] = {
                 **self.shared,
                 "task": task.id,
@@ -101,9 +103,9 @@ class CellInputs:
                 "metric_code": component(Metric, metric, "function"),
                 "labels_from": self.labels_from(task).key,
                 "splitter": splitter,
-                "splitter_code": component(Splitter, splitter, "function"),
+                "splitter_code": splitter_code,
             }
-            if _needs_positions(splitter):
+            if splitter_code != UNKNOWN and catalog().load(Splitter, splitter).needs_positions:
                 self._tasks[task.label][BY_PLACE] = positions_key(task.dataset)
         return {
             **self._tasks[task.label],
@@ -248,21 +250,14 @@ def component(noun: type[Coder | Metric | Probe | Splitter], spec_id: str, attri
     try:
         spec = catalog().load(noun, spec_id)
     except NeucoError:
-        return "unknown"  # the cell will fail with the reason
+        return UNKNOWN
     target = getattr(spec, attribute)
     if spec.origin is not None and spec.origin.plugin in BUILTIN:
         return version_of(*target.split(":"))
     try:
         return code_key(resolve(target), home_of(spec)) or UNKNOWN_CODE
     except (ImportError, AttributeError):  # a name that leads nowhere: the cell will fail with the reason
-        return "unknown"
-
-
-def _needs_positions(splitter: str) -> bool:
-    try:
-        return catalog().load(Splitter, splitter).needs_positions
-    except NeucoError:
-        return False  # the cell will fail with the reason
+        return UNKNOWN
 
 
 class Present:

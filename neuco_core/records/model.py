@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
@@ -125,12 +125,6 @@ def schema() -> dict[str, Any]:
     return whole
 
 
-def summary(per_split: Sequence[float | None], greater_is_better: bool) -> tuple[float, float, float] | None:
-    """Mean, population std and Q over the defined splits, or None if there are none."""
-    mean, std, q = summarize(per_split, greater_is_better=greater_is_better)
-    return None if math.isnan(mean) else (mean, std, q)
-
-
 def record_line(record: Record) -> bytes:
     """The line of a record in its file."""
     values: dict[str, Any] = msgspec.to_builtins(record)
@@ -186,7 +180,7 @@ def _score_problems(record: Record) -> Iterator[str]:
         yield "bad per_split, metrics or settings; expected finite numbers or null"
         return
     try:
-        expected = summary(splits, record.greater_is_better)
+        expected = summarize(splits, record.greater_is_better)
     except OverflowError:
         yield "bad per_split: numbers too large to be summed up"
         return

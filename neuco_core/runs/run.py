@@ -24,11 +24,12 @@ from neuco_core.fetch.links import vouched_by_user
 from neuco_core.files import hashed
 from neuco_core.plugins.catalog import load_protocol
 from neuco_core.records.fingerprint import CellInputs, claims
-from neuco_core.records.model import NO_SCORE, Facts, Record, summary
+from neuco_core.records.model import NO_SCORE, Facts, Record
 from neuco_core.records.store import exclusive, records_file, unwritable, write_records
 from neuco_core.runs.engine import EngineLike, StepLimits
 from neuco_core.runs.messages import Embed, Failed, Group, Result, ScoreCell, Scored, Skipped
 from neuco_core.runs.plan import Plan, PlannedCell
+from neuco_core.scoring.quality import summarize
 from neuco_core.text import one_line
 
 CHANGED = "its code or data changed while it was scored; the next run will score it again"
@@ -173,7 +174,7 @@ def make_record(cell: PlannedCell, result: Result | None, engine: str) -> Record
         unknown = [name for name, value in inputs.items() if name.endswith("_from") and not value]
         inputs |= {"labels": result.labels, "embeddings": result.embeddings}
         inputs |= {name: secrets.token_hex(32) for name in unknown}
-        mean, std, q = summary(result.per_split, claimed["greater_is_better"]) or (None, None, None)
+        mean, std, q = summarize(result.per_split, claimed["greater_is_better"]) or (None, None, None)
         fields = {"status": "ok", "mean": mean, "std": std, "q": q, "dim": result.dim}
         fields |= {name: getattr(result, name) for name in NO_SCORE.keys() - fields.keys()}
     elif result is None:

@@ -19,6 +19,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import IO, Any
@@ -78,7 +79,7 @@ class WorkerSteps:
         self._tell_share = tell_share
         self._told = 0.0
         self._embeddings: tuple[Embed, Embeddings] | None = None
-        self._labels: dict[str, Labels] = {}
+        self._labels = cache(lambda label, folder: shared_labels(load_task(exact(label)), folder))
         self._encoding: tuple[str, Encoding] | None = None
 
     def do(self, step: Step) -> Result:
@@ -95,7 +96,7 @@ class WorkerSteps:
                     cost = {"samples": clock.samples, "seconds": round(clock.seconds, 3), "peak_memory": peak_memory()}
                 result = Embedded(dim, {**cost, **clock.made_with})
             elif isinstance(step, ScoreCell):
-                labels, embeddings = self._task_labels(step.task, step.embed.shared), self._load(step.embed)
+                labels, embeddings = self._labels(step.task, step.embed.shared), self._load(step.embed)
                 metric, threads = load_task(exact(step.task)).metric, step.embed.threads
                 made = score(embeddings, labels, step.protocol, metric=metric, threads=threads, progress=self._progress)
                 result = result_of(CellOutcome("ok", made, embeddings.sha256, labels.sha256, embeddings.dim))
@@ -143,15 +144,10 @@ class WorkerSteps:
             return self._load(step.embed)
 
         def labels(task: str) -> Labels:
-            return self._task_labels(task, step.embed.shared if step.embed else "")
+            return self._labels(task, step.embed.shared if step.embed else "")
 
         context = CallContext(embeddings, labels, step.threads, self._progress)
         return Returned(resolve(step.function)(context, **step.arguments))
-
-    def _task_labels(self, label: str, shared: str) -> Labels:
-        if label not in self._labels:
-            self._labels[label] = shared_labels(load_task(exact(label)), shared)
-        return self._labels[label]
 
     def _load(self, embed: Embed, clock: Clock | None = None) -> Embeddings:
         if self._embeddings is not None and self._embeddings[0] == embed:

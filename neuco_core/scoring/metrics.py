@@ -117,20 +117,16 @@ def f1(truth: np.ndarray, prediction: np.ndarray) -> float:
 
 
 def f1_steps(truth: np.ndarray, steps: np.ndarray) -> np.ndarray:
-    """F1 of several predictions (steps, n, classes) of one truth at once."""
-    decided = decide(steps)
+    """F1 of several predictions (steps, n, classes) of one truth at once; 0 where neither has the class it is of."""
+    truth, decided = np.asarray(truth), decide(steps)
     valid = np.isfinite(steps).all(axis=(1, 2))
-    if steps.shape[-1] == 2:
-        return np.where(valid, _f1_of(np.asarray(truth) == 1, decided == 1, 0.0), np.nan)
-    by_class = [_f1_of(truth == c, decided == c, np.nan) for c in range(steps.shape[-1])]
-    occurs = ~np.isnan(by_class)
-    return np.where(valid, np.where(occurs, by_class, 0.0).sum(axis=0) / occurs.sum(axis=0), np.nan)
-
-
-def _f1_of(truth: np.ndarray, decided: np.ndarray, nowhere: float) -> np.ndarray:
-    hits = 2 * (decided & truth).sum(axis=-1)
-    marks = decided.sum(axis=-1) + truth.sum()
-    return np.where(marks > 0, (hits / np.maximum(marks, 1)).astype(np.float32), nowhere)
+    total, occur = np.zeros(len(steps), np.float32), np.zeros(len(steps), np.int64)
+    for c in [1] if steps.shape[-1] == 2 else range(steps.shape[-1]):
+        hits = 2 * ((decided == c) & (truth == c)).sum(axis=-1)
+        marks = (decided == c).sum(axis=-1) + (truth == c).sum()
+        total += (hits / np.maximum(marks, 1)).astype(np.float32)
+        occur += marks > 0
+    return np.where(valid, total / np.maximum(occur, 1), np.nan)
 
 
 @versioned(1)
@@ -265,7 +261,7 @@ class Truth:
         elif metric.id == "r2":  # it has no unit: it is taken on the scaled labels, where its thresholds are at home
             value = r2_steps(self.scaled, prediction[None], strict=self.strict)[0]
         else:
-            pair = self.own, self.restored(prediction)
+            pair = self.own, prediction * self.span + self.low  # in their own units
             truth, prediction = (a[:, 0] if a.shape[1] == 1 else a for a in pair)
             value = resolve(metric.function)(truth, prediction)
         return float(value) if np.isfinite(value) else float("nan")
@@ -277,7 +273,3 @@ class Truth:
         if metric.id == "f1":
             return f1_steps(self.own, steps)
         return np.array([self.value(metric, step) for step in steps])
-
-    def restored(self, prediction: np.ndarray) -> np.ndarray:
-        """A prediction in the labels' own units."""
-        return prediction * self.span + self.low if self.regression else prediction

@@ -16,15 +16,15 @@ class Summary(NamedTuple):
     q: float
 
 
-def summarize(per_split: Sequence[float | None], *, greater_is_better: bool = True) -> Summary:
-    """Mean, population standard deviation and Q over the splits that have a score; NaN if none has.
+def summarize(per_split: Sequence[float | None], greater_is_better: bool = True) -> Summary | None:
+    """Mean, population standard deviation and Q over the splits that have a score; None if none has.
 
     Where less is better, Q is that of the negated scores: the higher Q is always the better one. Sums are rounded
     once, so that the numbers follow from the splits to the last bit on every machine.
     """
     values = [value for value in per_split if value is not None and not math.isnan(value)]
     if not values:
-        return Summary(math.nan, math.nan, math.nan)
+        return None
     mean = math.fsum(values) / len(values)
     std = math.sqrt(math.fsum((value - mean) * (value - mean) for value in values) / len(values))
     return Summary(mean, std, 100 * EPSILON * (mean if greater_is_better else -mean) / (std + EPSILON))

@@ -10,7 +10,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, fields, replace
 from statistics import fmean
 from threading import Event
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
@@ -147,31 +147,28 @@ def score(
     if isinstance(labels, Task):
         metric, labels = metric or labels.metric, labels.labels()
     probe = require_kind(protocol, labels.kind, labels.task)
-    chosen = _metric(probe.metric or metric or DEFAULT_METRIC[labels.kind], labels)
-    further = [] if probe.metric else [_metric(name, labels) for name in FURTHER[labels.kind]]
+    metrics, further = [], [] if probe.metric else FURTHER[labels.kind]
+    for wanted in (probe.metric or metric or DEFAULT_METRIC[labels.kind], *further):
+        spec = catalog().load(Metric, wanted) if isinstance(wanted, str) else wanted
+        if labels.kind not in spec.kinds:
+            expected = ", ".join(spec.kinds)
+            raise ScoreError(f"metric {spec.id!r} is not for {labels.kind}", where=labels.task, expected=expected)
+        metrics.append(spec)
     threads = available_cores() if threads is None else threads
     if threads < 1:
         raise UsageError("bad number of threads", expected="at least 1", got=threads)
     samples = join(embeddings, labels, protocol, standardize_ids, allow_constant=allow_constant)
     # The splits themselves use all cores; more threads below them would only wait for each other.
     with threadpool_limits(1):
-        runner = _Runner(samples, protocol, probe, chosen, further, keep_models)
-        jobs = list(runner.jobs())
-        outcomes, words = runner.run(jobs, stream, threads, progress)
-    repeated = len(jobs) - len({np.sort(job.test).tobytes() for job in jobs})
-    scored = _assemble(samples, chosen, protocol, outcomes, words, repeated)
+        runner = _Runner(samples, protocol, probe, metrics[0], metrics[1:], keep_models)
+        splits = list(runner.splits())
+        outcomes, words = runner.run(splits, stream, threads, progress)
+    repeated = len(splits) - len({np.sort(split.test).tobytes() for split, _ in splits})
+    scored = _assemble(samples, metrics[0], protocol, outcomes, words, repeated)
     if not splitter_of(samples.labels, protocol).needs_positions:
         return scored
     lost = round(fmean(len(samples.y) - outcome.train - outcome.test for outcome in outcomes))
     return replace(scored, samples={**scored.samples, "lost": lost})
-
-
-def _metric(metric: Metric | str, labels: Labels) -> Metric:
-    spec = catalog().load(Metric, metric) if isinstance(metric, str) else metric
-    if labels.kind not in spec.kinds:
-        expected = ", ".join(spec.kinds)
-        raise ScoreError(f"metric {spec.id!r} is not for {labels.kind}", where=labels.task, expected=expected)
-    return spec
 
 
 @dataclass(frozen=True)
@@ -188,14 +185,6 @@ class SplitOutcome:
     curves: Mapping[str, np.ndarray] = field(default_factory=dict)
     confusion: np.ndarray | None = None
     model: Mapping[str, np.ndarray] | None = None
-
-
-class _Job(NamedTuple):
-    """A split to be trained: its parts, and how many random words it needs."""
-
-    train: np.ndarray
-    test: np.ndarray
-    words: int
 
 
 class _Runner:
@@ -217,29 +206,32 @@ class _Runner:
         moments = (samples.center, samples.spread) if protocol.scale_on == "all" else (0.0, 1.0)
         self.x = self._standardized(*moments)
 
-    def jobs(self) -> Iterator[_Job]:
+    def splits(self) -> Iterator[tuple[Split, int]]:
+        """The splits before any scaling of their own, each with the number of random words that its training needs."""
         samples = self.samples
-        for train, test in splits_of(samples.labels, self.protocol):
+        for index, (train, test) in enumerate(splits_of(samples.labels, self.protocol)):
             if not len(train) or not len(test):
                 raise ScoreError("a split with an empty part", where=samples.task, got=f"{len(train)} + {len(test)}")
             # What a linear model gives per sample: two classes need only one number.
             outputs = len(samples.classes) if len(samples.classes) > 2 else samples.y.shape[1]
             shape = (samples.x.shape[1], outputs, len(train), len(test))
-            yield _Job(train, test, self.probe.words(*shape) if hasattr(self.probe, "words") else 0)
+            words = self.probe.words(*shape) if hasattr(self.probe, "words") else 0
+            classes = len(samples.classes)
+            yield Split(self.x, samples.y, train, test, samples.kind, classes, index, stop=self.stop), words
 
     def run(
         self,
-        jobs: Sequence[_Job],
+        splits: Sequence[tuple[Split, int]],
         stream: WordStream | None,
         threads: int,
         progress: Callable[[int, int], None] | None,
     ) -> tuple[list[SplitOutcome], int]:
         """All outcomes in the order of the splits, and the number of random words that they used."""
         if hasattr(self.probe, "prepare"):
-            self.probe.prepare([self.split(self.x, self.samples.y, i, job) for i, job in enumerate(jobs)], threads)
+            self.probe.prepare([split for split, _ in splits], threads)
         outcomes: list[SplitOutcome] = []
         pending: deque[Future[SplitOutcome]] = deque()
-        used = sum(job.words for job in jobs)
+        used = sum(needed for _, needed in splits)
         stream = stream or (WordStream(self.protocol.seed) if used else None)
         pool = ThreadPoolExecutor(threads, thread_name_prefix="neuco-split")
         torch = sys.modules.get("torch")  # if a probe has loaded it: as for linear algebra, and for the whole process
@@ -247,14 +239,14 @@ class _Runner:
         try:
             if torch:
                 torch.set_num_threads(1)
-            for index, job in enumerate(jobs):
-                words = stream.take(job.words) if stream and job.words else None
-                pending.append(pool.submit(self.one, index, job, words))
+            for split, needed in splits:
+                words = stream.take(needed) if stream and needed else None
+                pending.append(pool.submit(self.one, replace(split, words=words)))
                 # A short queue keeps the words of few splits in memory, and an interrupt quick.
-                while pending and (len(pending) > 2 * threads or index + 1 == len(jobs)):
+                while pending and (len(pending) > 2 * threads or split.index + 1 == len(splits)):
                     outcomes.append(pending.popleft().result())
                     if progress:
-                        progress(len(outcomes), len(jobs))
+                        progress(len(outcomes), len(splits))
         except BaseException:
             self.stop.set()
             raise
@@ -264,32 +256,32 @@ class _Runner:
                 torch.set_num_threads(torch_threads)
         return outcomes, used
 
-    def one(self, index: int, job: _Job, words: np.ndarray | None) -> SplitOutcome:
+    def one(self, split: Split) -> SplitOutcome:
         """Scale and train one split, choose the epoch that counts, and take every metric of it."""
         samples, protocol, regression = self.samples, self.protocol, self.samples.kind == "regression"
         low, span = np.zeros(samples.y.shape[1]), np.ones(samples.y.shape[1])
         if protocol.normalize_labels and regression:
-            seen = samples.y if protocol.scale_on == "all" else samples.y[job.train]
+            seen = samples.y if protocol.scale_on == "all" else samples.y[split.train]
             low, span = seen.min(axis=0), np.ptp(seen, axis=0)
             span = np.where(span > 0, span, 1.0)
         y = ((samples.y - low) / span).astype(np.float32)
-        x = self.x
+        x = split.x
         if protocol.scale_on == "train" and protocol.standardize:
-            seen = samples.x[job.train]
+            seen = samples.x[split.train]
             x = self._standardized(float(seen.mean(dtype=np.float64)), float(seen.std(dtype=np.float64)) or 1.0)
-        split = self.split(x, y, index, job, words)
+        split = replace(split, x=x, y=y)
         fit = self.probe.fit(split)
         if not self.predicts:
-            return self._measured(job, fit)
+            return self._measured(split, fit)
         shape: tuple[int, ...] = getattr(fit.predictions, "shape", ())
-        rows, columns = len(job.test), split.classes or y.shape[1]
+        rows, columns = len(split.test), split.classes or y.shape[1]
         if len(shape) != 3 or not shape[0] or shape[1:] != (rows, columns):
             expected = f"(steps, {rows}, {columns})"
             raise PluginError("a probe gave predictions of the wrong shape", expected=expected, got=f"{shape}")
-        own, leave_out = samples.y[job.test], protocol.flat == "leave-out"
+        own, leave_out = samples.y[split.test], protocol.flat == "leave-out"
         if samples.kind == "classification":
             own = own[:, 0].astype(np.int64)
-        truth = Truth(y[job.test], own, low, span, regression, strict=leave_out)
+        truth = Truth(y[split.test], own, low, span, regression, strict=leave_out)
         curve = truth.curve(self.metric, fit.predictions)
         epoch = choose(curve, protocol.select, self.metric.greater_is_better)
         chosen, flat = fit.predictions[epoch], truth.flat()
@@ -300,8 +292,8 @@ class _Runner:
             score=float("nan") if undefined else float(curve[epoch]),
             epoch=epoch,
             flat=flat,
-            train=len(job.train),
-            test=len(job.test),
+            train=len(split.train),
+            test=len(split.test),
             metrics={other.id: truth.value(other, chosen) for other in self.further},
             curves={name: values for name, values in curves.items() if learning and values is not None},
             confusion=confusion(own, chosen) if own.ndim == 1 else None,
@@ -309,19 +301,15 @@ class _Runner:
             settings=fit.settings,
         )
 
-    def split(self, x: np.ndarray, y: np.ndarray, index: int, job: _Job, words: np.ndarray | None = None) -> Split:
-        samples = self.samples
-        return Split(x, y, job.train, job.test, samples.kind, len(samples.classes), index, words, self.stop)
-
-    def _measured(self, job: _Job, fit: Fit) -> SplitOutcome:
+    def _measured(self, split: Split, fit: Fit) -> SplitOutcome:
         """What a probe that predicts no labels measured by itself."""
         if self.metric.id not in fit.measures:
             got = ", ".join(fit.measures) or "no measures"
             raise PluginError("a probe did not measure its metric", expected=self.metric.id, got=got)
         return SplitOutcome(
             score=float(fit.measures[self.metric.id]),
-            train=len(job.train),
-            test=len(job.test),
+            train=len(split.train),
+            test=len(split.test),
             metrics={name: float(value) for name, value in fit.measures.items() if name != self.metric.id},
             settings=fit.settings,
         )
@@ -349,7 +337,9 @@ def _model(split: Split, fit: Fit, truth: Truth, epoch: int) -> dict[str, np.nda
     model = {name: steps[epoch] for name, steps in fit.parameters.items()}
     model["test"] = split.test
     model["truth"] = truth.own[:, 0] if truth.own.ndim == 2 and truth.own.shape[1] == 1 else truth.own
-    prediction = truth.restored(fit.predictions[epoch])
+    prediction = fit.predictions[epoch]
+    if truth.regression:
+        prediction = prediction * truth.span + truth.low
     model["prediction"] = prediction[:, 0] if prediction.shape[1] == 1 else prediction
     return model
 
@@ -359,23 +349,21 @@ def _assemble(
 ) -> Score:
     first = outcomes[0]
     per_split = tuple(outcome.score for outcome in outcomes)
-    if all(map(math.isnan, per_split)):
+    summary = summarize(per_split, metric.greater_is_better)
+    if summary is None:
         sizes = f"{counted(samples.counts['used'], 'sample')}, {first.test} in the test part"
         hint = "A test part of one sample has no score, nor has one whose labels are all the same"
         raise ScoreError(f"{metric.id} is defined for none of the splits", where=samples.task, got=sizes, hint=hint)
     flat = "one_class" if samples.kind == "classification" else "no_variance"
     tables = [outcome.confusion for outcome in outcomes if outcome.confusion is not None]
     settings = dict.fromkeys(name for outcome in outcomes for name in outcome.settings)
-    mean, std, q = summarize(per_split, greater_is_better=metric.greater_is_better)
     return Score(
         task=samples.task,
         kind=samples.kind,
         metric=metric.id,
         protocol=protocol,
         per_split=per_split,
-        mean=mean,
-        std=std,
-        q=q,
+        **summary._asdict(),
         metrics={name: tuple(outcome.metrics[name] for outcome in outcomes) for name in first.metrics},
         curves={name: np.stack([outcome.curves[name] for outcome in outcomes]) for name in first.curves},
         confusion=np.sum(tables, axis=0) if tables else None,

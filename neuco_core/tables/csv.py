@@ -80,11 +80,14 @@ def read_rows(path: Path, id_column: str = "id") -> Iterator[tuple[int, list[str
     except OSError as error:
         raise unreadable(path, error) from error
     with path.open(encoding="utf-8-sig", newline="") as file:
-        reader = csv.reader(_lines(file, path), strict=True)
+        reader = csv.reader(file, strict=True)
         try:
             for row in reader:
                 if not row or (len(row) == 1 and not row[0].strip()):
                     continue
+                if "\0" in "".join(row):
+                    where = f"{path}, row {reader.line_num}"
+                    raise DataError("not CSV: it has NUL bytes", where=where, expected="text in UTF-8")
                 if not header:
                     row = header = check_header(row, path, id_column)
                 elif len(row) != len(header):
@@ -100,13 +103,6 @@ def read_rows(path: Path, id_column: str = "id") -> Iterator[tuple[int, list[str
             raise DataError("not UTF-8 text", where=where, got=f"byte 0x{error.object[error.start]:02x}") from error
     if not header:
         raise DataError("the file is empty", where=path, expected="a header row with an id column")
-
-
-def _lines(file: Iterable[str], path: Path) -> Iterator[str]:
-    for number, line in enumerate(file, 1):
-        if "\0" in line:
-            raise DataError("not CSV: it has NUL bytes", where=f"{path}, line {number}", expected="text in UTF-8")
-        yield line
 
 
 def check_header(header: Sequence[str], path: Path, id_column: str = "id") -> list[str]:

@@ -140,7 +140,7 @@ def _score(samples: Samples, protocol: Protocol, optimizer: Any) -> Score:
     per_split = tuple(map(float, metric[np.arange(protocol.k), best]))
     tried = optimizer.cv_results_["params"]
     test = math.ceil(protocol.test_size * len(samples.y))
-    mean, std, q = summarize(per_split)
+    mean, std, q = summarize(per_split) or (math.nan, math.nan, math.nan)
     return Score(
         task=samples.task,
         kind=samples.kind,

@@ -13,7 +13,8 @@ from neuco_core.boards.cells import BoardMethod, Cell, Cells
 from neuco_core.boards.model import Board, BoardSuite, BoardTask
 from neuco_core.boards.stats.uncertainty import TaskScores
 from neuco_core.files import digest, hashed
-from neuco_core.records.model import COMPONENTS, HASHES, Record, summary
+from neuco_core.records.model import COMPONENTS, HASHES, Record
+from neuco_core.scoring.quality import summarize
 from neuco_core.specs import Suite
 
 RHO = 0.1  # the correlation of splits that share nine tenths of their samples, as Nadeau and Bengio model it
@@ -43,7 +44,7 @@ def cells_of(scores: Sequence[TaskScores], baselines: Sequence[int] = ()) -> Cel
     cells = {}
     for t, task in enumerate(scores):
         for m, splits in enumerate(task.splits):
-            mean, std, q = summary(splits.tolist(), True) or (None, None, None)
+            mean, std, q = summarize(splits.tolist(), True) or (None, None, None)
             key = hashed({"m": m, "t": t})
             cells[f"m{m:03}", f"t{t:02}"] = Cell(
                 q, mean, std, tuple(splits.tolist()), task.test_to_train, fingerprint=key
@@ -71,7 +72,7 @@ def make_record(method: str, task: str, per_split: Sequence[float | None] = (), 
     }
     inputs = shared | dict.fromkeys(HASHES, "0" * 64) | dict.fromkeys(COMPONENTS, "v1")
     inputs["embeddings"] = digest(method)  # methods with the same embeddings would be one
-    mean, std, q = summary(per_split, True) or (None, None, None)
+    mean, std, q = summarize(per_split, True) or (None, None, None)
     samples = {"train": 90, "test": 10, "used": 100} if per_split else {}
     record = Record(
         **shared,

@@ -25,8 +25,9 @@ from ci.sandbox import Limits
 from neuco_core.boards.store import board_path
 from neuco_core.errors import DataError
 from neuco_core.files import hashed
-from neuco_core.records.model import Record, summary
+from neuco_core.records.model import Record
 from neuco_core.records.store import read_all, write_records
+from neuco_core.scoring.quality import summarize
 from neuco_core.specs import Suite
 from tests.ci.helpers import ROOT, WHO, Upstream, both, ci, edit, git, method, need_bubblewrap, remove, task, write_file
 from tests.contract.helpers import METHOD
@@ -208,7 +209,7 @@ def test_a_sample_is_verified_and_a_forged_record_is_found(fresh_upstream: Upstr
 
 def better(record: Record) -> Record:
     splits = tuple(value and value + 0.05 for value in record.per_split)
-    mean, std, q = summary(splits, True) or (0, 0, 0)
+    mean, std, q = summarize(splits, True) or (0, 0, 0)
     return msgspec.structs.replace(record, per_split=splits, mean=mean, std=std, q=q, metrics={})
 
 
@@ -295,7 +296,7 @@ def recorded() -> Record:
 
 def shifted(record: Record, shift: float, inputs: Mapping[str, str] = {}, **fields: object) -> Record:
     splits = tuple(value and value + shift for value in record.per_split)
-    mean, std, q = summary(splits, True) or (0, 0, 0)
+    mean, std, q = summarize(splits, True) or (0, 0, 0)
     inputs = {**record.inputs, **inputs}  # type: ignore[dict-item]
     made = {"inputs": inputs, "fingerprint": hashed(inputs), "metrics": {}}
     return msgspec.structs.replace(record, per_split=splits, mean=mean, std=std, q=q, **made, **fields)

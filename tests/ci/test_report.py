@@ -27,7 +27,7 @@ from neuco_core.contract.contract import MOST_WORDS, Finding
 from neuco_core.errors import DataError, NeucoError
 from neuco_core.files import hashed
 from neuco_core.records.model import Record, record_line
-from neuco_core.records.model import summary as summarise
+from neuco_core.scoring.quality import summarize
 from neuco_core.text import clean, one_line
 
 SHA = "a" * 40
@@ -75,7 +75,7 @@ def record(method: str = "plain", task: str = "digits_class", **more: Any) -> st
     shared = {name: inputs[name] for name in ("method", "method_version", "task", "task_version", "dataset")}
     shared |= {name: inputs[name] for name in ("kind", "metric", "protocol")}
     splits = (0.5, 0.6)
-    mean, std, q = summarise(splits, True) or (0, 0, 0)
+    mean, std, q = summarize(splits, True) or (0, 0, 0)
     numbers = {"per_split": splits, "mean": mean, "std": std, "q": q, "samples": {"used": 10}}
     fields = {**shared, "status": "ok", "greater_is_better": True, **numbers, **more}
     return record_line(Record(**fields, inputs=inputs, fingerprint=hashed(inputs))).decode()

@@ -8,7 +8,8 @@ from typing import Any
 from neuco_core.files import hashed
 from neuco_core.plugins.catalog import load_protocol
 from neuco_core.records.fingerprint import CellInputs
-from neuco_core.records.model import Record, Scalar, summary
+from neuco_core.records.model import Record, Scalar
+from neuco_core.scoring.quality import summarize
 
 
 def inputs(method: str = "random", task: str = "digits_class", k: int = 40) -> dict[str, Scalar]:
@@ -31,7 +32,7 @@ def inputs(method: str = "random", task: str = "digits_class", k: int = 40) -> d
 def scored(method: str = "random", task: str = "digits_class", seed: int = 1, k: int = 5, **changes: Any) -> Record:
     chance = random.Random(seed)
     splits = tuple(chance.random() for _ in range(k))
-    mean, std, q = summary(splits, True) or (None, None, None)
+    mean, std, q = summarize(splits, True) or (None, None, None)
     values: dict[str, Any] = {
         "per_split": splits,
         "mean": mean,

@@ -16,8 +16,9 @@ from msgspec.structs import replace
 
 from neuco_core.errors import DataError
 from neuco_core.files import canonical, hashed
-from neuco_core.records.model import FIELDS, record_line, schema, summary
+from neuco_core.records.model import FIELDS, record_line, schema
 from neuco_core.records.store import parse_record, read_all, write_records
+from neuco_core.scoring.quality import summarize
 from tests.records.examples import scored, unscored
 
 Values = dict[str, Any]
@@ -82,7 +83,7 @@ def first_undefined(values: Values) -> Values:
 
 def with_splits(values: Values, splits: list[float | None], mean: float | None = None) -> Values:
     """Other splits, and all that follows from them."""
-    whole = (mean, 0.0, 0.0) if mean is not None else summary(splits, values["greater_is_better"])
+    whole = (mean, 0.0, 0.0) if mean is not None else summarize(splits, values["greater_is_better"])
     changes = dict(zip(("mean", "std", "q"), whole or (None, None, None), strict=True))
     return {**values, **changes, "per_split": splits, "metrics": {}, "upper": None}
 

@@ -14,14 +14,15 @@ from msgspec.structs import replace
 
 from neuco_core.encode.run import EncodeCache
 from neuco_core.files import hashed
-from neuco_core.records.model import Record, summary
+from neuco_core.records.model import Record
 from neuco_core.runs.verify import TOLERANCE
+from neuco_core.scoring.quality import summarize
 from tests.runs.small import FILES, IDS, Small
 
 
 def shifted(record: Record, by: float) -> Record:
     splits = tuple(value + by for value in record.per_split if value is not None)
-    mean, std, q = summary(splits, True) or (None, None, None)
+    mean, std, q = summarize(splits, True) or (None, None, None)
     return replace(record, per_split=splits, mean=mean, std=std, q=q)
 
 

@@ -13,7 +13,7 @@ from neuco_core.boards.cells import BoardMethod, Cell, Cells
 from neuco_core.boards.facts import COLUMNS
 from neuco_core.boards.model import Number
 from neuco_core.boards.published import read_published
-from neuco_core.records.model import summary
+from neuco_core.scoring.quality import summarize
 from neuco_core.site.page_data import About, Histogram, PageData, from_published
 from tests.boards.helpers import board_of, cells_of, simulate
 
@@ -108,7 +108,7 @@ def odd_source(name: str, tasks: int) -> PageData:
     last = structs.replace(made.tasks[-1], kind="classification", greater_is_better=False)
     cells = {}
     for (method, task), cell in made.cells.items():
-        q = summary(list(cell.splits), False)[2] if task == last.id else cell.q  # type: ignore[index]
+        q = summarize(list(cell.splits), False)[2] if task == last.id else cell.q  # type: ignore[index]
         cells["constructor" if method == "m003" else method, task] = replace(cell, q=q)
     whole = Cells((*made.tasks[:-1], last), (*made.methods[:-1], BoardMethod("constructor", dim=8)), cells)
     board = board_of(whole, name, replicates=50)

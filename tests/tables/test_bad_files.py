@@ -133,7 +133,7 @@ EMBEDDINGS = [
     Case("Latin-1", "id,0\na,1\nÖ,2\n".encode("latin-1"), "not UTF-8 text; got byte 0xd6"),
     Case("PNG", b"\x89PNG\r\n\x1a\n\x00\x00", "not a CSV file but a PNG image"),
     Case("gzip bomb", BOMB, "not a CSV file but gzip-compressed"),
-    Case("NUL bytes", b"id,0\na,1\nb\0,2\n", "line 3: not CSV: it has NUL bytes"),
+    Case("NUL bytes", b"id,0\na,1\nb\0,2\n", "row 3: not CSV: it has NUL bytes"),
     Case("Parquet", b"PAR1xxxxPAR1", "a Parquet file: give it the suffix .parquet"),
 ]
 

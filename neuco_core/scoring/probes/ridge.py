@@ -79,9 +79,12 @@ class RidgeProbe:
         factor = np.where(steady, 0.0, 1 / np.sqrt(np.where(steady, 1.0, variance)))
         centred = targets - y_mean
         if count > train.shape[1]:
-            whole = count + len(split.test) == len(self._x)  # else samples in neither part would stay in it
-            gram = self._gram_without(split.test, count, center, steady) if whole else None
-            gram = (train.T @ train if gram is None else gram) * np.outer(factor, factor)
+            gram, lossless = self._gram, False
+            if count + len(split.test) == len(self._x):  # else samples in neither part would stay in it
+                unseen, shift = self._x[split.test] - self._mean, center - self._mean
+                gram = self._gram - unseen.T @ unseen - count * np.outer(shift, shift)
+                lossless = ((np.diag(gram) > LOSSLESS * np.diag(self._gram)) | steady).all()
+            gram = (gram if lossless else train.T @ train) * np.outer(factor, factor)
             sizes, axes = np.linalg.eigh(gram)
             kept = sizes > 1e-10 * max(sizes[-1], 1e-300)
             sizes, axes = sizes[kept], axes[:, kept]
@@ -106,13 +109,6 @@ class RidgeProbe:
             # Twice, so that two classes differ by what separates them from the cut.
             out = from_scores(2 * out) if split.classes else out + 0.5
         return Fit(out[None])
-
-    def _gram_without(self, test: np.ndarray, count: int, center: np.ndarray, steady: np.ndarray) -> np.ndarray | None:
-        """The Gram matrix of the training part about its mean; None if digits of a feature would be lost."""
-        unseen, shift = self._x[test] - self._mean, center - self._mean
-        gram = self._gram - unseen.T @ unseen - count * np.outer(shift, shift)
-        lossless = np.diag(gram) > LOSSLESS * np.diag(self._gram)
-        return gram if (lossless | steady).all() else None
 
 
 def _spread(train: np.ndarray, center: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
