@@ -19,8 +19,11 @@ def higher_is_better(column: Column, task: BoardTask) -> bool:
     return column.direction == "higher" if column.direction else task.greater_is_better
 
 
-def nobody(suite: str) -> str:
-    return f"No scores yet. Score every method: `neuco score --all --suite {suite}`."
+def nobody(board: Board) -> str:
+    """That no method is ranked, and what to do where nothing was scored yet."""
+    if board.suite is None or any(cell.values for row in board.rows for cell in row.cells.values()):
+        return "No method is ranked."
+    return f"No scores yet. Score every method: `neuco score --all --suite {board.suite.id}`."
 
 
 def show(column: Column, value: Value, name: Callable[[str], str] = str) -> str:

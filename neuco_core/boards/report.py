@@ -172,7 +172,7 @@ def notes(board: Board, under: Column | None = None, *, brief: bool = False) -> 
         yield f"{board.published.description} Source: {board.published.source}"
     yield f"Ranking: {board.rule}."
     if not board.ranked and board.suite:
-        yield nobody(board.suite.id)
+        yield nobody(board)
     prefix = common_prefix([task.id for task in board.tasks]) if brief else ""
     for column in board.task_columns[:1] if board.ranked else ():
         values = [(task.id.removeprefix(prefix), show(column, task.values.get(column.key))) for task in board.tasks]

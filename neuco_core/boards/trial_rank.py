@@ -101,8 +101,8 @@ def rank_on(
         raise UsageError("no file to rank", expected="a CSV, Parquet, NPZ or NPY file of embeddings")
     paths = list(dict.fromkeys(map(Path, files)))
     tasks = catalog.suite_tasks(chosen)
-    if published is None:
-        require_labels(chosen.id, tasks)
+    suites, _ = catalog.survey_suites(living=False)
+    require_labels(chosen.id, tasks, next((s.id for s in suites.values() if {*chosen.tasks} <= {*s.tasks}), ""))
     names = free_names(paths, taken={record.method for record in read_all(registry)})
     with shared_folder() as shared:
         opened = [_open(path, tasks, names[path], chosen.id, shared, allow_labels) for path in paths]

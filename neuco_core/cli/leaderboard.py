@@ -367,7 +367,7 @@ def print_board(board: Board, grid: report.Grid, *, details: bool = False) -> No
     say(f"{title} ({name})" if title else name)
     if not board.rows and board.suite:
         suite, task_ids = board.suite.id, {task.id for task in board.tasks}
-        sentence = nobody(suite)
+        sentence = nobody(board)
         if without_labels(list_tasks(*task_ids)):
             sentence = f"No scores yet. The labels are not on this machine: `neuco data pin --suite {suite}`."
         others = [item.id for item in list_published(registry_dir()) if task_ids <= {*item.tasks}]

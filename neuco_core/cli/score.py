@@ -240,7 +240,7 @@ def _score(request: ScoreRequest, choice: Choice, preview: Preview | None, form:
     if request.files and not request.dry_run and (request.yes or can_ask()):
         _offer_labels(choice, yes=request.yes)
     if choice.suite and not (request.dry_run or request.methods or request.everything):
-        require_labels(choice.suite, choice.tasks)
+        require_labels(choice.suite, choice.tasks, choice.suite)
     files = _open_files(request, choice.tasks, shared) if request.files else []
     methods = list_methods(*request.methods) if request.methods or request.everything else []
     if preview:

@@ -350,4 +350,5 @@ def _remarks(scored: Sequence[tuple[PlannedOutcome, Record]]) -> Iterator[str]:
     for name, (count, file) in replaced.items():
         if count:
             first = f" (the first: {file.first_replaced})" if file and file.first_replaced else ""
-            yield f"{name}: {count} values are missing or not numbers and count as 0{first}; --strict refuses them"
+            lacks = f"{counted(count, 'value')} missing or not a number"
+            yield f"{name}: {lacks}, counted as 0{first}; --strict refuses them"

@@ -49,11 +49,12 @@ def without_labels(tasks: Sequence[Task]) -> list[Task]:
     return [task for task in tasks if find_pin(task.source) is None and dataset_root(task.dataset) is None]
 
 
-def require_labels(suite: str, tasks: Sequence[Task]) -> None:
-    """Raise if no task of a suite has its labels here: one command brings them all."""
+def require_labels(board: str, tasks: Sequence[Task], suite: str = "") -> None:
+    """Raise if no task of a board has its labels here: one command brings them all, by a ``suite`` that has them."""
     if len(without_labels(tasks)) == len(tasks):
-        hint = f"Run `neuco data pin --suite {suite}`, or `neuco data link DATASET FOLDER` to use your copy"
-        raise DataError(f"no labels of suite {suite} are on this machine", hint=hint)
+        chosen = f"--suite {suite}" if suite else " ".join(task.id for task in tasks)
+        hint = f"Run `neuco data pin {chosen}`, or `neuco data link DATASET FOLDER` to use your copy"
+        raise DataError(f"no labels of {board} are on this machine", hint=hint)
 
 
 def vouched_by_user(task: Task) -> str:

@@ -62,6 +62,14 @@ def test_baselines_and_those_who_were_not_there_are_shown_and_do_not_compete(pla
     assert rows["gamma"].values["mean_q"] > rows["beta"].values["mean_q"]
 
 
+def test_a_board_on_which_nobody_competes_names_no_command_of_a_suite(tmp_path: Path) -> None:
+    host = Host(make_challenge(tmp_path / "c", teams=("gamma", "base")))
+    host.submit("gamma", "test", embed(tmp_path / "gamma.npz", 0.2, 1), now=TEST)
+    work(host)
+    done = neuco_here("challenge", "board", tmp_path / "c", "test", "--final")
+    assert (done.code, "No method is ranked." in done.out, "neuco score" in done.out) == (0, True, False), done.text
+
+
 def test_two_teams_with_one_file_tie(host: Host, tmp_path: Path) -> None:
     for team in ("alpha", "beta"):
         host.submit(team, "dev", embed(tmp_path / "x.npz", 0.5), now=DEV)
