@@ -185,15 +185,12 @@ def plot(name: str, kind: str, out: Path) -> None:
 
 @leaderboard.command()
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), required=True, help="A folder.")
-@click.option(
-    "--address", default="", help="Where the site will be, https://…: links to a board then show a picture of it."
-)
 @SUITES
-def site(out: Path, address: str, suites: Sequence[str]) -> None:
+def site(out: Path, suites: Sequence[str]) -> None:
     """Write the boards as a static web site that works from a file: those of SUITEs, or all and the published ones."""
     from neuco_core.site import page_data, write  # heavy: only the site needs templates and figures
 
-    pages = write.write_site(page_data.gather(registry_dir(), suites), out, address)
+    pages = write.write_site(page_data.gather(registry_dir(), suites), out)
     click.echo(f"{counted(pages, 'page')}: open {out / 'index.html'}")
 
 

@@ -28,8 +28,7 @@ DIGITS = 7
 SCRIPTS = ("rank.js", "state.js", "board.js", "details.js", "compare.js", "figures.js")
 
 
-def board_page(page: PageData, picture: str = "") -> str:
-    """``picture`` is the address of a picture for links to the page."""
+def board_page(page: PageData) -> str:
     board = page.board
     colours = shades(page)
     added = panels(page, "board") if board.shown else []
@@ -40,7 +39,6 @@ def board_page(page: PageData, picture: str = "") -> str:
         board=board,
         title=page.title,
         about=_summary(page) if board.shown else page.description,
-        picture=picture if board.shown else "",
         up=UP,
         scripts=SCRIPTS if board.shown else (),
         tiles=_tiles(page),

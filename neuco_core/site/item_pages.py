@@ -126,7 +126,7 @@ def task_page(page: PageData, task: BoardTask, drawn: Strips) -> str:
 
 def _render_item(template: str, page: PageData, heading: str, **values: Any) -> str:
     title = f"{heading} on {page.title}"
-    shared = {"page": page, "board": page.board, "up": "../../../", "scripts": (), "about": "", "picture": ""}
+    shared = {"page": page, "board": page.board, "up": "../../../", "scripts": (), "about": ""}
     return render(template, heading=heading, title=title, **shared, **values)
 
 

@@ -12,16 +12,14 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from neuco_core import figures
-from neuco_core.boards.formatting import RANK
 from neuco_core.boards.model import Board, plain
 from neuco_core.boards.report import grid, to_csv
-from neuco_core.errors import DataError, DependencyError
+from neuco_core.errors import DataError
 from neuco_core.fields import ID
 from neuco_core.files import dump
 from neuco_core.scoring.quality import EPSILON
 from neuco_core.site.board_page import SCRIPTS, board_page
-from neuco_core.site.figures import ends, has_scatter, rank_ticks
+from neuco_core.site.figures import has_scatter
 from neuco_core.site.item_pages import details_script, differences, method_page, strips, task_page
 from neuco_core.site.page_data import PageData
 from neuco_core.site.render import environment, render
@@ -33,7 +31,7 @@ LIST, ASIDE = ".neuco-site.json", ".neuco-site.new"
 # The names of all files that a site can have.
 NAMES = re.compile(
     rf"index\.html|\.nojekyll|assets/[a-z][a-z0-9_-]{{0,63}}\.(css|js|svg)|boards/{ID.pattern}/"
-    rf"(index\.html|board\.json|board\.csv|card\.png|(method|task)/{ID.pattern}\.html|method/{ID.pattern}\.js"
+    rf"(index\.html|board\.json|board\.csv|(method|task)/{ID.pattern}\.html|method/{ID.pattern}\.js"
     rf"|task/{ID.pattern}-[0-9]{{1,2}}\.png)"
 )
 
@@ -105,17 +103,14 @@ def read_list(path: Path) -> dict[str, str]:
         return {}
 
 
-def write_site(pages: Sequence[PageData], out: Path, address: str = "") -> int:
-    """Write all pages; returns how many. What an earlier site has left over is removed, nothing else is touched.
-
-    ``address`` is where the site will be: only with it can other sites show a picture of a board that is linked to.
-    """
+def write_site(pages: Sequence[PageData], out: Path) -> int:
+    """Write all pages; returns how many. What an earlier site has left over is removed, nothing else is touched."""
     with output_folder(out) as folder:
         for name in ASSET_NAMES:
             folder.write(f"assets/{name}", (ASSETS / name).read_bytes())
         folder.write("index.html", _home(pages))
         folder.write(".nojekyll", "")  # GitHub Pages then serves the files as they are
-        return 1 + sum(_write_board(page, folder, address.rstrip("/")) for page in pages)
+        return 1 + sum(_write_board(page, folder) for page in pages)
 
 
 def _home(pages: Sequence[PageData]) -> str:
@@ -123,7 +118,6 @@ def _home(pages: Sequence[PageData]) -> str:
     return render(
         "home.html",
         title="Boards",
-        picture="",
         up="",
         scripts=(),
         epsilon=EPSILON,
@@ -132,13 +126,10 @@ def _home(pages: Sequence[PageData]) -> str:
     )
 
 
-def _write_board(page: PageData, folder: OutputFolder, address: str) -> int:
+def _write_board(page: PageData, folder: OutputFolder) -> int:
     board = page.board
     top = f"boards/{page.id}"
-    preview = _preview(page) if address and board.ranked else b""
-    if preview:
-        folder.write(f"{top}/card.png", preview)
-    folder.write(f"{top}/index.html", board_page(page, f"{address}/{top}/card.png" if preview else ""))
+    folder.write(f"{top}/index.html", board_page(page))
     folder.write(f"{top}/board.json", dump(plain(board)))
     folder.write(f"{top}/board.csv", to_csv(grid(board)))
     if not board.tasks:
@@ -153,33 +144,6 @@ def _write_board(page: PageData, folder: OutputFolder, address: str) -> int:
         for number, picture in enumerate(page.pictures.get(task.id, ())):
             folder.write(f"{top}/task/{task.id}-{number}.png", picture.png())
     return 1 + len(board.rows) + len(board.tasks)
-
-
-def _preview(page: PageData) -> bytes:
-    """What sites show beside a link: the first methods with their intervals. Empty without matplotlib."""
-    try:
-        figures.check_target()
-    except DependencyError:
-        return b""
-    accent, board = "#0b7285", page.board
-    rows = board.ranked[:8]
-    intervals = [ends(row.intervals.get(RANK.key)) for row in rows]
-    # A name is no formula.
-    title, *names = (
-        name.replace("$", r"\$") for name in (page.title, *(page.method_title(row.method) for row in rows))
-    )
-    figure, plot = figures.blank(8, 4.2)
-    for y, (row, interval) in enumerate(zip(rows, intervals, strict=True)):
-        if interval:
-            plot.plot(interval, [y, y], color="#aab4bf", linewidth=9, solid_capstyle="round")
-        plot.plot(row.rank, y, "o", color=accent, markerfacecolor=accent if interval else "white", markersize=10)
-    plot.set_yticks(range(len(rows)), names, fontsize=12)
-    plot.invert_yaxis()
-    plot.set_xlabel(f"rank of {len(board.ranked)}" + (", and its interval" if board.uncertainty else ""))
-    last = max(row.rank or 1 for row in rows)
-    plot.set_xticks(rank_ticks(int(max([last, *(interval[1] for interval in intervals if interval)]))))
-    figure.suptitle(title, fontsize=15, fontweight="bold", color="#1d2733")
-    return figures.render(figure, dpi=150)
 
 
 def board_figure(kind: str, board: Board) -> str | None:
