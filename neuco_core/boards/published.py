@@ -13,7 +13,6 @@ from msgspec import Meta, convert, field
 
 from neuco_core.boards.build import rank_cells
 from neuco_core.boards.cells import BoardMethod, Cell, Cells
-from neuco_core.boards.diff import Snapshot, Version, replay
 from neuco_core.boards.model import (
     Board,
     BoardTask,
@@ -133,24 +132,6 @@ def _without_q(board: Board, metric: str) -> Board:
     parts = plain(board)
     parts |= {key: renamed(parts[key]) for key in ("columns", "cell_columns", "task_columns", "sections")}
     return convert(parts, Board)
-
-
-class PublishedPast(Part, frozen=True, kw_only=True):
-    """The tables that others published over time, by the phase of their challenge; only those that differ."""
-
-    schema: Literal[1]
-    source: str
-    phases: dict[str, tuple[Snapshot, ...]]
-
-    def versions(self) -> dict[str, tuple[Version, ...]]:
-        return {phase: replay(snapshots) for phase, snapshots in self.phases.items()}
-
-
-def read_past(registry: Path, name: str) -> PublishedPast | None:
-    """The past of a published board, ``published/history/NAME.json``, if there is one."""
-    paths = [layer / "published" / "history" / f"{name}.json" for layer in layers(registry)]
-    path = next((path for path in paths if path.exists()), None)
-    return read_part(path, PublishedPast, "a published history") if path else None
 
 
 def read_published(path: Path) -> Published:

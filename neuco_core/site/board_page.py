@@ -77,8 +77,6 @@ def _tabs(page: PageData, added: Sequence[RenderedPanel]) -> dict[str, str]:
     if board.tasks and board.ranked:
         tabs["robustness"] = "Robustness"
     tabs |= {panel.id: panel.title for panel in added}
-    if page.past:
-        tabs["history"] = "History"
     return {**tabs, "reading": "How to read this", "submit": "Submit"}
 
 

@@ -13,7 +13,6 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
-from neuco_core.boards.diff import Version
 from neuco_core.boards.formatting import axes, show
 from neuco_core.boards.model import Board, BoardRow, Column, Interval
 from neuco_core.text import clean, counted
@@ -299,24 +298,3 @@ class Profile:
                 yield before
             else:
                 before = None
-
-
-class Past:
-    """A line for each method from version to version of a board; the first rank is on top."""
-
-    HIGH, LEFT, RIGHT = 18.0, 24.0, 190.0
-
-    def __init__(self, history: Sequence[Version]) -> None:
-        self.history = history
-        self.names = sorted({name for version in history for name in version.ranks})
-        self.lowest = max((rank for version in history for rank in version.ranks.values()), default=1)
-        self.step = max(3.0, 700 / max(len(history), 1))
-        # Methods that share their last rank stand side by side.
-        self.beside: dict[str, int] = {}
-        last = [(name, history[-1].ranks[name]) for name in self.names if name in history[-1].ranks]
-        for index, (name, rank) in enumerate(last):
-            self.beside[name] = sum(other == rank for _, other in last[:index])
-
-    def points(self, name: str) -> list[tuple[float, float]]:
-        at = [(n, version.ranks[name]) for n, version in enumerate(self.history) if name in version.ranks]
-        return [(self.LEFT + self.step * n, self.HIGH * rank) for n, rank in at]

@@ -13,10 +13,9 @@ import numpy as np
 
 from neuco_core.boards.build import TooManyCellsError
 from neuco_core.boards.cells import Cells, day_of, from_records
-from neuco_core.boards.diff import Version
 from neuco_core.boards.facts import extra_cells, or_none
 from neuco_core.boards.model import Board, BoardCell, BoardRow, ExtraCells
-from neuco_core.boards.published import Published, PublishedPast, list_published, read_past
+from neuco_core.boards.published import Published, list_published
 from neuco_core.boards.store import Current, current
 from neuco_core.cubes.pictures import Picture, pictures
 from neuco_core.errors import NeucoError
@@ -57,7 +56,7 @@ class Histogram:
 
 @dataclass(frozen=True)
 class PageData:
-    """One board and all that its pages show; ``past`` are dated versions, by the phase of a challenge.
+    """One board and all that its pages show.
 
     ``extra`` are values for empty cells, off until asked for. ``elsewhere`` are scores of the board's tasks under other
     protocols.
@@ -72,8 +71,6 @@ class PageData:
     methods: Mapping[str, About] = field(default_factory=dict)
     tasks: Mapping[str, About] = field(default_factory=dict)
     labels: Mapping[str, Histogram] = field(default_factory=dict)
-    past: Mapping[str, Sequence[Version]] = field(default_factory=dict)
-    past_source: str = ""
     records: Mapping[tuple[str, str], Record] = field(default_factory=dict)
     pictures: Mapping[str, Sequence[Picture]] = field(default_factory=dict)
     extra: ExtraCells | None = None
@@ -133,7 +130,7 @@ def gather(registry: Path, names: Sequence[str] = ()) -> list[PageData]:
                 raise
             log.warning("%s", error)
     if not names:
-        pages += [from_published(item, read_past(registry, item.id)) for item in list_published(registry)]
+        pages += [from_published(item) for item in list_published(registry)]
     return [replace(page, registry=registry, extra=extra_cells(page.board)) for page in pages]
 
 
@@ -181,15 +178,13 @@ def from_suite(now: Current, suite: Suite) -> PageData:
     )
 
 
-def from_published(item: Published, past: PublishedPast | None = None) -> PageData:
+def from_published(item: Published) -> PageData:
     return PageData(
         id=item.id,
         title=item.title,
         description=item.description,
         board=item.board(),
         methods={row.method: About(title=row.title, description=row.name) for row in item.rows},
-        past=past.versions() if past else {},
-        past_source=past.source if past else "",
     )
 
 

@@ -27,7 +27,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from neuco_core.hookspecs import hookimpl
-from neuco_core.specs import BoardKind, Command
+from neuco_core.specs import BoardKind, Command, Panel
 
 HERE = "neuco_extensions.challenge"
 
@@ -44,4 +44,11 @@ def neuco_boards() -> Iterator[BoardKind]:
         title="A challenge: teams by their submission that counts",
         rank=f"{HERE}.board:rank_teams",
         options={"by": "weighted"},
+    )
+
+
+@hookimpl
+def neuco_panels() -> Iterator[Panel]:
+    yield Panel(
+        id="challenge-history", title="History", data=f"{HERE}.past_page:history_of_page", template=f"{HERE}:past.html"
     )

@@ -18,12 +18,12 @@ import msgspec
 
 from neuco_core.boards.build import rank_cells
 from neuco_core.boards.cells import BoardMethod, Cell, Cells, record_cell
-from neuco_core.boards.diff import Snapshot, TeamRank, Version, replay
 from neuco_core.boards.model import SCORE, STD, Board, BoardRow, BoardSuite, BoardTask, Column, Ranked
 from neuco_core.boards.stats.ranking import DIGITS, Rule, positions, rank
 from neuco_core.errors import DataError, UsageError
 from neuco_extensions.challenge.host import Host, is_visible, visible_at
 from neuco_extensions.challenge.journal import JournalEntry
+from neuco_extensions.challenge.past import Snapshot, TeamRank, Version, replay
 from neuco_extensions.challenge.rules import Challenge, Phase
 
 RANK_BY = {"weighted": Rule().describe(), "mean_q": "mean Q over the tasks"}

@@ -223,12 +223,13 @@ def board(folder: Path, phase: str, final: bool, site: Path | None, past: bool, 
         made = final_board(host, phase) if final else live_board(host, phase)
         first = None if final or made.rows else first_shown(host, phase)
         if site is not None:
-            from neuco_core.site.page_data import About, PageData  # heavy: only for pages
+            from neuco_core.site.page_data import About  # heavy: only for pages
             from neuco_core.site.write import write_site  # heavy: only for pages
+            from neuco_extensions.challenge.past_page import ChallengePage  # heavy: only for pages
 
             teams = {row.method: About(title=row.title) for row in made.rows}
             dated = {phase: history(host, phase, final=final)}
-            write_site([PageData(made.about.id, made.about.title, made, methods=teams, past=dated)], site)
+            write_site([ChallengePage(made.about.id, made.about.title, made, methods=teams, past=dated)], site)
     if as_json:
         echo_json(plain(made))
     elif not made.rows:

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
+from itertools import combinations, pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from neuco_core.boards.diff import Snapshot, TeamRank, replay
+from neuco_core.boards.published import read_published
 from neuco_core.boards.stats.ranking import rank
 from neuco_core.errors import DataError
+from neuco_core.site.board_page import board_page
+from neuco_core.site.page_data import from_published
 from neuco_extensions.challenge.audit import audit
 from neuco_extensions.challenge.board import final_board, history, live_board
 from neuco_extensions.challenge.feedback import mean_q, standard_error
 from neuco_extensions.challenge.host import Host, visible_at
+from neuco_extensions.challenge.past import Snapshot, TeamRank, read_past, replay
 from tests.challenge.parts import DEV, TEST, InProcess, bad_file, embed, make_challenge, work
 from tests.command import neuco_here
 
@@ -164,3 +169,27 @@ def test_replay_blames_those_whose_numbers_changed() -> None:
         "b moves from rank 2 to 1: its own doing",
     ]
     assert versions[1].ranks == {"a": 2, "b": 1}
+
+
+def swapped(before: Snapshot, after: Snapshot) -> bool:
+    """Whether two teams swapped ranks though neither had another number."""
+    was, now = before.teams, after.teams
+    pairs = combinations([name for name in now if name in was and was[name].value == now[name].value], 2)
+    return any(((was[a].rank or 0) < (was[b].rank or 0)) != ((now[a].rank or 0) < (now[b].rank or 0)) for a, b in pairs)
+
+
+def test_the_past_of_the_real_challenge_is_replayed(committed_registry: Path) -> None:
+    past = read_past(committed_registry, "earthvision-2025-challenge")
+    assert past is not None
+    item = read_published(committed_registry / "published/earthvision-2025-challenge.json")
+    last = past.phases["test"][-1].teams
+    printed = {row.name: (row.values["rank"], row.values["mean_q"]) for row in item.rows if not row.baseline}
+    assert {name: (entry.rank, entry.value) for name, entry in last.items() if "aseline" not in name} == printed
+    page = board_page(replace(from_published(item), registry=committed_registry))
+    versions = past.versions()
+    assert page.count("<polyline") == sum(len({n for v in entry for n in v.ranks}) for entry in versions.values())
+    assert "caused by others: " in page
+    assert "embed2scale-challenge-supplement" in page
+    steps = [step for snapshots in past.phases.values() for step in pairwise(snapshots)]
+    assert sum(swapped(before, after) for before, after in steps) == 29
+    assert read_past(committed_registry, "neuco-paper-table-4") is None

@@ -12,23 +12,20 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from hashlib import sha256
-from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 from msgspec import structs
 
-from neuco_core.boards.diff import Snapshot
 from neuco_core.boards.model import Board, BoardCell, BoardRow, BoardTask, Column, Interval, Section
-from neuco_core.boards.published import read_past, read_published
 from neuco_core.plugins.catalog import load_task
 from neuco_core.site import render
 from neuco_core.site.board_page import board_page, view_data
 from neuco_core.site.board_table import heat, shades, short_names
 from neuco_core.site.figures import Scale, scale, text
 from neuco_core.site.item_pages import details_script, method_page, record_facts, strips, task_page
-from neuco_core.site.page_data import PageData, from_published, gather, label_histogram
+from neuco_core.site.page_data import PageData, gather, label_histogram
 from neuco_core.site.render import environment
 from neuco_core.site.write import LIST, read_list, write_site
 from neuco_core.specs import Panel
@@ -286,30 +283,6 @@ def test_the_cells_of_a_method_are_told_with_their_record(committed_registry: Pa
     assert page.count("<img ") == 4
     assert "spring · summer · fall · winter" in page
     assert source.pictures["mini_clouds"][0].png().startswith(b"\x89PNG")
-
-
-def swapped(before: Snapshot, after: Snapshot) -> bool:
-    """Whether two teams swapped ranks though neither had another number."""
-    was, now = before.teams, after.teams
-    pairs = combinations([name for name in now if name in was and was[name].value == now[name].value], 2)
-    return any(((was[a].rank or 0) < (was[b].rank or 0)) != ((now[a].rank or 0) < (now[b].rank or 0)) for a, b in pairs)
-
-
-def test_the_past_of_the_real_challenge_is_replayed(committed_registry: Path) -> None:
-    past = read_past(committed_registry, "earthvision-2025-challenge")
-    assert past is not None
-    item = read_published(committed_registry / "published/earthvision-2025-challenge.json")
-    last = past.phases["test"][-1].teams
-    printed = {row.name: (row.values["rank"], row.values["mean_q"]) for row in item.rows if not row.baseline}
-    assert {name: (entry.rank, entry.value) for name, entry in last.items() if "aseline" not in name} == printed
-    page = board_page(from_published(item, past))
-    versions = past.versions()
-    assert page.count("<polyline") == sum(len({n for v in entry for n in v.ranks}) for entry in versions.values())
-    assert "caused by others: " in page
-    assert "embed2scale-challenge-supplement" in page
-    steps = [step for snapshots in past.phases.values() for step in pairwise(snapshots)]
-    assert sum(swapped(before, after) for before, after in steps) == 29
-    assert read_past(committed_registry, "neuco-paper-table-4") is None
 
 
 class Catalog:
