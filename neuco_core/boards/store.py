@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from neuco_core.boards.build import build_board
 from neuco_core.boards.diff import changes
 from neuco_core.boards.facts import read_confirmed, with_facts
-from neuco_core.boards.model import SCHEMA, Board, plain, read_part
+from neuco_core.boards.model import Board, plain, read_part
 from neuco_core.env import layers
 from neuco_core.errors import DataError, NeucoError, UnknownIdError
 from neuco_core.files import dump, write_atomic
@@ -42,9 +42,6 @@ def read_board(path: Path) -> Board:
     hint = f"Run `neuco leaderboard build {path.stem}`"
     if not path.exists():
         raise DataError("there is no board yet", where=path, hint=hint)
-    schema = read_part(path, dict[str, Any], "a board", hint).get("schema")
-    if schema != SCHEMA:
-        raise DataError(f"not a board of schema {SCHEMA}", where=path, expected=SCHEMA, got=schema, hint=hint)
     return read_part(path, Board, "a board", hint)
 
 

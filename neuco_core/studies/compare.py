@@ -19,12 +19,11 @@ from neuco_core.protocol import Protocol
 from neuco_core.runs.files import refuse_labels
 from neuco_core.scoring.cell import outcome_of, score_cell
 from neuco_core.scoring.compare import Comparison, common, compare_scores, holm
-from neuco_core.scoring.leaks import LeakWarning, leaks
+from neuco_core.scoring.leaks import LeakWarning
 from neuco_core.scoring.scorer import Score
 from neuco_core.scoring.splits import cut_groups
 from neuco_core.specs import Task
-from neuco_core.studies.coerce import as_source, as_tasks
-from neuco_core.studies.sources import FileSource, Input, Source, gather
+from neuco_core.studies.sources import FileSource, Input, Source, as_source, as_tasks, gather
 from neuco_core.text import LONGEST_REPR, counted, one_line
 
 if TYPE_CHECKING:
@@ -205,7 +204,7 @@ def compare_tasks(
     inputs = gather([task for _, tasks in groups for task in tasks], a, b, same_dataset=same_dataset)
     for source in (a, b):
         if isinstance(source, FileSource) and not allow_labels:
-            refuse_labels(source.path, (leak for i in inputs if i.labels for leak in leaks(source.read(), i.labels)))
+            refuse_labels(source.path, (leak for i in inputs if i.labels for leak in source.leaks(i.labels)))
 
     def show(number: int, half: int, done: int, total: int) -> None:
         if progress:
@@ -250,12 +249,7 @@ def _pair(
         outcome = outcome_of(error)
         # A full disk is no reason to go on as if the task had not been asked for.
         return Pair(task.label, "failed" if outcome.machine else outcome.status, outcome.reason)
-    warnings = [
-        f"{source.name}: {leak.sentence}"
-        for source in (a, b)
-        if isinstance(source, FileSource)
-        for leak in leaks(source.read(), labels)
-    ]
+    warnings = [f"{source.name}: {leak.sentence}" for source in (a, b) for leak in source.leaks(labels)]
     return Pair(
         task.label,
         "ok",

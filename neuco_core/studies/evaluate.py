@@ -19,13 +19,12 @@ from neuco_core.progress import Progress, show_progress
 from neuco_core.protocol import Protocol
 from neuco_core.runs.files import examples, missing_samples, refuse_labels
 from neuco_core.scoring.cell import outcome_of, score_cell
-from neuco_core.scoring.leaks import LeakWarning, columns_used, leaks, oddities, replaced_values
+from neuco_core.scoring.leaks import LeakWarning, columns_used
 from neuco_core.scoring.quality import middle, odd_splits, ruled, split_count
 from neuco_core.scoring.scorer import Score
 from neuco_core.scoring.splits import cut_groups
 from neuco_core.specs import Suite, Task
-from neuco_core.studies.coerce import WHAT, as_source, as_tasks
-from neuco_core.studies.sources import FileSource, MethodSource, Source
+from neuco_core.studies.sources import WHAT, FileSource, MethodSource, Source, as_source, as_tasks
 from neuco_core.tables.embeddings import Embeddings, write_embeddings
 from neuco_core.tables.labels import Labels
 from neuco_core.text import LONGEST_REPR, counted, join_names, one_line
@@ -235,28 +234,27 @@ def _evaluate(
     left_out: dict[str, str] = {}
     notes: dict[str, None] = {}  # each once, in order
     lacking: dict[str, list[str]] = {}  # what of the samples of some tasks has no embedding, by the sentence
+
+    def warn(message: str, kind: type[UserWarning] = UserWarning) -> None:
+        if message not in notes:
+            warnings.warn(message, kind, stacklevel=4)
+        notes[message] = None
+
     if isinstance(source, FileSource):
         notes[f"{source.name}: {columns_used(source.read())}"] = None
-        for oddity in filter(None, (*oddities(source.read()), replaced_values(source.read()))):
-            warnings.warn(f"{source.name}: {oddity}", stacklevel=3)
-            notes[f"{source.name}: {oddity}"] = None
     for number, (task, rules) in enumerate(sorted(tasks, key=lambda item: item[0].dataset)):
         try:
             embeddings, labels = _inputs(source, task)
         except NeucoError as error:
             outcome = outcome_of(error)
         else:
-            for doubt in source.doubts if isinstance(source, MethodSource) else ():
-                if f"{source.name}: {doubt}" not in notes:
-                    warnings.warn(f"{source.name}: {doubt}", stacklevel=3)
-                notes[f"{source.name}: {doubt}"] = None
-            found = list(leaks(embeddings, labels)) if isinstance(source, FileSource) else []
+            for doubt in source.doubts:
+                warn(f"{source.name}: {doubt}")
+            leaks = source.leaks(labels)
             if isinstance(source, FileSource) and not allow_labels:
-                refuse_labels(source.path, found)
-            for leak in found:
-                if leak.sentence not in notes:
-                    warnings.warn(leak.sentence, LeakWarning, stacklevel=3)
-                notes[leak.sentence] = None
+                refuse_labels(source.path, leaks)
+            for leak in leaks:
+                warn(leak.sentence, LeakWarning)
             step = partial(_split_done, tell, task.label, number, len(tasks)) if tell else None
             outcome = score_cell(embeddings, labels, rules, metric=task.metric, threads=threads, progress=step)
             if outcome.score and (gap := missing_samples(embeddings.ids, labels.ids)):
@@ -272,10 +270,8 @@ def _evaluate(
         what = f"none of {counted(len(left_out), 'task')} could be scored; {first}: {reason}"
         raise ScoreError(what, where=source.name)
     for gap in _gaps(source, scores, lacking):
-        warnings.warn(gap, stacklevel=3)
-        notes[gap] = None
-    for message in cut_groups((task, rules) for task, rules in tasks if task.label in scores):
-        notes[message] = None
+        warn(gap)
+    notes |= dict.fromkeys(cut_groups((task, rules) for task, rules in tasks if task.label in scores))
     for label, score in scores.items():
         for message in odd_splits(score.splits, len(score.per_split)):
             notes[f"{label}: {message}"] = None

@@ -129,7 +129,7 @@ LAZY = {
     "neuco_core/cubes/archive.py": "the network is for archives at an address",
     "neuco_core/records/fingerprint.py": "records are read without the network's libraries",
     "neuco_core/studies/evaluate.py": "matplotlib is for plots",
-    "neuco_core/studies/coerce.py": "a table in memory needs no reader",
+    "neuco_core/studies/sources.py": "a table in memory needs no reader",
     "neuco_core/fetch/fetch.py": "pins are read to list tasks, which the catalogue then imports",
     "neuco_core/fetch/transfer.py": "each transport imports its library",
     "neuco_core/encode/coverage.py": "most datasets have cubes and need no catalogue",

@@ -18,7 +18,7 @@ from neuco_core import Embeddings, Results, evaluate, load_method, load_task
 from neuco_core.errors import DataError, NeucoError, ScoreError, UnknownIdError, UsageError
 from neuco_core.scoring.leaks import LeakWarning
 from neuco_core.scoring.scorer import score
-from neuco_core.studies.coerce import as_source
+from neuco_core.studies.sources import as_source
 from neuco_core.tables.embeddings import make_embeddings, write_embeddings
 
 TASK = "olinda_elevation_mean"
