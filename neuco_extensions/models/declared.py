@@ -20,29 +20,30 @@ from neuco_core.contract.subjects import MethodSubject
 from neuco_extensions.models.images import BANDS, joined
 from neuco_extensions.models.torchgeo import table
 
-S2 = ("B01", "B02", "B03", "B04", "B05", "B06", "B07", "B08", "B8A", "B09", "B10", "B11", "B12")
+S2 = tuple(band for band in BANDS if band.startswith("B"))
 TERRAMIND: Mapping[str, tuple[str, tuple[str, ...]]] = {  # by modality here: the name there, and the bands
     "s2l2a": ("untok_sen2l2a@224", tuple(band for band in S2 if band != "B10")),
     "s2l1c": ("untok_sen2l1c@224", S2),
     "s1": ("untok_sen1grd@224", ("VV", "VH")),
 }
-RGB = ("B04", "B03", "B02")
-NAMED = ("weights", "backbone", "network")
 
 
 def library(subject: MethodSubject) -> str:
     """The channels that were seen, or else those that the parameters declare, beside those of the library."""
     params = subject.spec.params
-    named = [str(params[key]) for key in NAMED if params.get(key)]
+    named = [str(params[key]) for key in ("weights", "backbone", "network") if params.get(key)]
     if not named:
-        raise Inapplicable(f"no parameter {', '.join(NAMED)} names weights of a library")
+        raise Inapplicable("no parameter weights, backbone or network names weights of a library")
     probes = subject.probes
-    seen = probes.network.channels if probes.network else ()
-    bands = tuple(probes.bands)
-    got = seen if seen and all(channel.band for channel in seen) else declared_channels(params, bands)
+    seen = probes.network.channels if probes.network else None
+    got = seen or declared_channels(params, probes.bands)
     if not got:
         raise NoEvidence("neither the network nor the parameters tell what it is given")
-    whose, wanted = library_channels(params, got, bands)
+    try:
+        whose, facts, order = library_facts(params, got, probes.bands)
+    except ImportError as error:
+        raise NoEvidence(f"the library of the weights is not here: {error}") from error
+    wanted = declared_channels(facts, order)
     if len(wanted) != len(got):
         raise Warn(f"{whose} declares {len(wanted)} channels, the network gets {len(got)}", where=probes.dataset)
     if doubts := list(differences(got, wanted, f"{whose} declares")):
@@ -50,48 +51,32 @@ def library(subject: MethodSubject) -> str:
     return f"{len(got)} channels as {whose} declares them for {named[0]}"
 
 
-def library_channels(
-    params: Mapping[str, Any], got: Sequence[Channel], bands: tuple[str, ...]
-) -> tuple[str, tuple[Channel, ...]]:
-    """Whose word it is, and its channels; ``NoEvidence`` if that library is not here or does not know the name."""
-    if row := table().get(str(params.get("weights"))):
-        facts = {"bands": joined(row.bands), "scale": row.scale, "mean": joined(row.mean), "std": joined(row.std)}
-        return "TorchGeo", declared_channels(facts, bands)
-    try:
-        if "backbone" in params:
-            return "TerraTorch", _terratorch(str(params["backbone"]), got)
-        if "network" in params:
-            return "timm", _timm(str(params["network"]), got)
-    except ImportError as error:
-        raise NoEvidence(f"the library of the weights is not here: {error}") from error
-    raise NoEvidence("no library knows these weights", got=str(params.get("weights")))
-
-
-def _terratorch(name: str, got: Sequence[Channel]) -> tuple[Channel, ...]:
+def library_facts(
+    params: Mapping[str, Any], got: Sequence[Channel], known: tuple[str, ...]
+) -> tuple[str, dict[str, Any], tuple[str, ...]]:
+    """Whose word it is, the parameters as that library has them, and the bands in its order."""
     modality = got[0].band.partition("/")[0]
-    if "terramind" in name:
-        folder = "terratorch.models.backbones.terramind.model.terramind_register"
-        module, (key, names) = import_module(folder), TERRAMIND[modality]
-        mean, std = module.v1_pretraining_mean[key], module.v1_pretraining_std[key]
-    elif "prithvi" in name:
+    if row := table().get(str(params.get("weights"))):
+        return "TorchGeo", row.params(), known
+    name = str(params.get("backbone") or params.get("network"))
+    if "backbone" in params and "terramind" in name:
+        statistics = import_module("terratorch.models.backbones.terramind.model.terramind_register")
+        key, bands = TERRAMIND[modality]
+        whose, mean, std = "TerraTorch", statistics.v1_pretraining_mean[key], statistics.v1_pretraining_std[key]
+        scale = 1.0
+    elif "backbone" in params and "prithvi" in name:
         config = import_module("terratorch.models.backbones.prithvi_vit").prithvi_cfgs[name.removeprefix("terratorch_")]
         own = {theirs: band for band, (_, theirs) in BANDS.items()}
-        names = tuple(own[str(getattr(band, "value", band))] for band in config["bands"])
-        mean, std = config["mean"], config["std"]
+        bands = tuple(own[str(getattr(band, "value", band))] for band in config["bands"])
+        whose, mean, std, scale = "TerraTorch", config["mean"], config["std"], 1.0
+    elif "network" in params and (config := import_module("timm").get_pretrained_cfg(name)):
+        # timm's networks want red, green and blue from 0 to 1; what is 1 in digital numbers is the method's choice.
+        whose, mean, std = "timm", config.mean, config.std
+        scale = float(np.median([1 / (channel.gain * part) for channel, part in zip(got, std, strict=False)]))
+        bands = ("B04", "B03", "B02")
     else:
-        raise NoEvidence(f"TerraTorch has no statistics of {name}")
-    order = tuple(f"{modality}/{name}" for name in names)
-    return declared_channels({"bands": joined(order), "mean": joined(mean), "std": joined(std)}, order)
-
-
-def _timm(name: str, got: Sequence[Channel]) -> tuple[Channel, ...]:
-    """timm's networks want red, green and blue from 0 to 1; what is 1 in digital numbers is the method's choice."""
-    config = import_module("timm").get_pretrained_cfg(name)
-    if config is None:
-        raise NoEvidence(f"timm has no configuration of {name}")
-    scale = float(np.median([1 / (channel.gain * std) for channel, std in zip(got, config.std, strict=False)]))
-    modality = got[0].band.partition("/")[0]
-    order = tuple(f"{modality}/{band}" for band in RGB) if modality.startswith("s2") else ()
-    order = order or tuple(channel.band for channel in got[:3])
-    facts = {"bands": joined(order), "scale": scale, "mean": joined(config.mean), "std": joined(config.std)}
-    return declared_channels(facts, order)
+        raise NoEvidence("no library has statistics of these weights", got=name)
+    order = tuple(f"{modality}/{band}" for band in bands)
+    if whose == "timm" and not modality.startswith("s2"):
+        order = tuple(channel.band for channel in got[:3])
+    return whose, {"bands": joined(order), "scale": scale, "mean": joined(mean), "std": joined(std)}, order

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
-from neuco_core.cubes.cubes import CubeBatch, CubeSource
+from neuco_core.cubes.cubes import CubeBatch
 from neuco_core.encoders import resize, shrink
-from neuco_core.versions import versioned
 
 KINDS = {
     "noise": "noise of 20 to 100 % of each band's spread",
@@ -23,38 +20,26 @@ KINDS = {
 LEVELS = (1, 2, 3, 4, 5)
 
 
-class Stressed:
-    """A source whose images get worse on reading, as ``kind`` and ``level`` say; without a kind they are as they were.
+class Damage:
+    """Makes images worse. ``usual`` are images by which is known what is usual of a band.
 
-    What is usual of a band is taken from ``ids``.
+    What is drawn by lot depends on the sample and the kind alone.
     """
 
-    def __init__(self, source: CubeSource, ids: Sequence[str]) -> None:
-        self.source, self.kind, self.level = source, "", 0
-        self.version, self.bands, self.seasons = source.version, source.bands, source.seasons
-        self.parallel = bool(getattr(source, "parallel", True))
-        pixels = np.stack([source.read([name]).values[0] for name in ids]).astype(np.float64)
-        self._mean, self._std = (part(axis=(0, 1, 3, 4))[:, None, None] for part in (pixels.mean, pixels.std))
+    def __init__(self, usual: CubeBatch) -> None:
+        values = usual.values
+        parts = (part(axis=(0, 1, 3, 4), dtype=np.float64) for part in (values.mean, values.std))
+        self._mean, self._std = (part[:, None, None] for part in parts)
+        self._optical = np.array([not band.startswith("s1/") for band in usual.bands])
 
-    def ids(self) -> tuple[str, ...]:
-        return self.source.ids()
-
-    def read(self, ids: Sequence[str]) -> CubeBatch:
-        batch = self.source.read(ids)
-        if not self.kind:
-            return batch
-        worse = [self._worse(name, cube.astype(np.float64)) for name, cube in zip(ids, batch.values, strict=True)]
-        return replace(batch, values=np.stack(worse).astype(np.float32))
-
-    def _worse(self, name: str, cube: np.ndarray) -> np.ndarray:
-        """One cube (season, band, y, x). What is drawn by lot depends on the sample and the kind alone."""
-        seed = hashlib.sha256(f"{name} {self.kind}".encode()).digest()
-        random = np.random.default_rng(list(seed))
-        optical = np.array([not band.startswith("s1/") for band in self.bands])
-        return worse(cube, self.kind, self.level, random, self._mean, self._std, optical)
+    def __call__(self, batch: CubeBatch, kind: str, level: int) -> np.ndarray:
+        cubes = []
+        for name, cube in zip(batch.ids, batch.values.astype(np.float64), strict=True):
+            random = np.random.default_rng(list(hashlib.sha256(f"{name} {kind}".encode()).digest()))
+            cubes.append(worse(cube, kind, level, random, self._mean, self._std, self._optical))
+        return np.stack(cubes).astype(np.float32)
 
 
-@versioned(1)
 def worse(
     cube: np.ndarray,
     kind: str,
@@ -68,25 +53,21 @@ def worse(
     height, width = cube.shape[-2:]
     if kind == "noise":
         return np.asarray(cube + 0.2 * level * std * random.standard_normal(cube.shape))
-    if kind == "lost bands":
-        count = max(1, round(0.1 * level * cube.shape[1]))
-        lost = random.permutation(cube.shape[1])[:count]
-        cube = cube.copy()
-        cube[:, lost] = mean[lost]
-        return cube
     if kind == "shift":
         step = min(round(level * max(1.0, 0.03 * width)), width - 1)
         return np.concatenate([cube[..., step:], np.repeat(cube[..., -1:], step, axis=-1)], axis=-1)
     if kind == "resolution":
         return resize(shrink(cube, max(1, round(min(height, width) / (1 + level)))), height, width).astype(np.float64)
-    cube = cube.copy()
-    bright = (mean + 2 * std)[optical]
-    if kind == "haze":
+    cube, bright = cube.copy(), (mean + 2 * std)[optical]
+    if kind == "lost bands":
+        lost = random.permutation(cube.shape[1])[: max(1, round(0.1 * level * cube.shape[1]))]
+        cube[:, lost] = mean[lost]
+    elif kind == "haze":
         cube[:, optical] = (1 - 0.15 * level) * cube[:, optical] + 0.15 * level * bright
-        return cube
-    tall, wide = (max(1, round(np.sqrt(0.1 * level) * length)) for length in (height, width))
-    top, left = int(random.integers(height - tall + 1)), int(random.integers(width - wide + 1))
-    patch = np.zeros((height, width), dtype=bool)
-    patch[top : top + tall, left : left + wide] = True
-    cube[:, optical] = np.where(patch, bright, cube[:, optical])
+    else:
+        tall, wide = (max(1, round(np.sqrt(0.1 * level) * length)) for length in (height, width))
+        top, left = int(random.integers(height - tall + 1)), int(random.integers(width - wide + 1))
+        patch = np.zeros((height, width), dtype=bool)
+        patch[top : top + tall, left : left + wide] = True
+        cube[:, optical] = np.where(patch, bright, cube[:, optical])
     return cube

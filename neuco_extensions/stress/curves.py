@@ -13,40 +13,30 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
-from neuco_core.boards.model import BoardRow, Id, Part, plain, read_part
+from neuco_core.boards.model import Id, Part, plain, read_part
 from neuco_core.env import layers
 from neuco_core.files import dump, write_atomic
 from neuco_core.site.page_data import PageData
-from neuco_core.site.render import TableCell
 from neuco_extensions.stress.changes import KINDS, LEVELS
 
-Number = Annotated[float, Meta(gt=-1e100, lt=1e100)]
-Levels = Annotated[tuple[Number, ...], Meta(min_length=len(LEVELS), max_length=len(LEVELS))]
+Share = Annotated[float, Meta(ge=0, le=1)]
+Levels = Annotated[tuple[Share, ...], Meta(min_length=len(LEVELS), max_length=len(LEVELS))]
 
 
 class Stress(Part, frozen=True, kw_only=True):
-    """``scores`` are by task and kind of change, one for each level; ``embeddings`` are the clean ones by dataset."""
+    """``curves`` are what is kept, by kind of damage; ``clean`` are scores by task, of the embeddings by dataset."""
 
     schema: Literal[1] = 1
     suite: Id
     method: Id
-    version: int
     samples: int
     embeddings: dict[Id, str]
-    clean: dict[Id, Number]
-    scores: dict[Id, dict[str, Levels]]
-
-    def kept(self, kind: str, level: int) -> float:
-        """The mean over the tasks of what is kept."""
-        parts = [min(max(self.scores[task][kind][level], 0.0) / clean, 1.0) for task, clean in self.clean.items()]
-        return fmean(parts)
-
-    def curves(self) -> dict[str, tuple[float, ...]]:
-        return {kind: tuple(self.kept(kind, number) for number in range(len(LEVELS))) for kind in KINDS}
+    clean: dict[Id, float]
+    curves: dict[str, Levels]
 
     @property
     def number(self) -> float:
-        return fmean(value for values in self.curves().values() for value in values)
+        return fmean(value for values in self.curves.values() for value in values)
 
 
 def write_stress(registry: Path, stress: Stress) -> Path:
@@ -64,28 +54,12 @@ def read_stress(registry: Path, suite: str, method: str) -> Stress | None:
     return None
 
 
-WIDTH, HEIGHT, LEFT, BASE = 340, 190, 38, 150
-
-
 def panel(page: PageData, method: str) -> dict[str, Any] | None:
     """The curves of a method, if they are of the embeddings that its scores on this board are of."""
     if page.board.suite is None or page.registry is None or page.cells is None:
         return None
     stress = read_stress(page.registry, page.id, method)
-    row = next((row for row in page.board.rows if row.method == method), BoardRow(method))
-    if stress is None or row.version != stress.version:
+    if stress is None:
         return None
     made = {t.dataset: page.cells.cell(method, t.id).embeddings for t in page.board.tasks if t.id in stress.clean}
-    if made != stress.embeddings:
-        return None
-    curves = stress.curves()
-    lines = []
-    for number, (kind, values) in enumerate(curves.items()):
-        points = [(LEFT, 0.0), *((LEFT + 56 * level, 1 - value) for level, value in zip(LEVELS, values, strict=True))]
-        drawn = " ".join(f"{x:.0f},{20 + (BASE - 20) * y:.1f}" for x, y in points)
-        lines.append((kind, drawn, f"var(--c{number % 4})", ("", "6 3")[number // 4]))
-    rows = [
-        [TableCell(kind), TableCell(KINDS[kind]), *(TableCell(f"{value:.0%}", "number") for value in values)]
-        for kind, values in curves.items()
-    ]
-    return {"stress": stress, "lines": lines, "rows": rows, "levels": LEVELS, "frame": (WIDTH, HEIGHT, LEFT, BASE)}
+    return {"stress": stress, "kinds": KINDS} if made == stress.embeddings else None

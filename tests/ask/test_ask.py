@@ -8,9 +8,9 @@ from tests import command
 def test_the_question_has_settings_and_scores() -> None:
     done = command.neuco_here("ask-author", "mosaiks", env={})
     assert done.code == 0, done.err
-    for words in ("filters: 512", "packages: torch", "embedded: digits_class: f1 0.983, Q 65.5 (self-reported)"):
+    for words in ("filters: 512", "packages: torch", "digits_class, ridge: f1 0.983, Q 65.5 (self-reported)"):
         assert words in done.out
-    assert "neuco score --method mosaiks --suite" in done.out
+    assert "neuco verify mosaiks" in done.out
 
 
 def test_a_method_without_scores_has_nothing_to_ask_about() -> None:

@@ -14,6 +14,7 @@ from neuco_core.contract.contract import Finding, run_check
 from neuco_core.contract.probing import probe
 from neuco_core.contract.sanity import (
     LIMITS,
+    NETWORK_LIMITS,
     agreement,
     effective_rank,
     intrinsic_dimension,
@@ -132,6 +133,9 @@ def test_a_right_wrapper_is_not_warned_about() -> None:
     found = findings({})
     assert {name: item.status for name, item in found.items()} == {"method-sane": "ok", "method-network": "ok"}, found
     assert "pooled by mean" in found["method-network"].detail
+    network = probe(Method(id="right", encoder=lambda **_: Wrapper(), requires=("torch",)), CUBES, "tiny").network
+    assert network is not None
+    assert network.measures.keys() == {limit.measure for limit in NETWORK_LIMITS}
 
 
 def noise(self: Wrapper, values: np.ndarray) -> np.ndarray:
@@ -139,14 +143,14 @@ def noise(self: Wrapper, values: np.ndarray) -> np.ndarray:
 
 
 WRONG: dict[str, tuple[dict[str, Any], str, str]] = {
-    "unit": ({"std": 2e5, "mean": 0.0}, "method-network", "look at the unit"),
+    "unit": ({"std": 2e5, "mean": 0.0}, "method-network", "Look at the unit"),
     "statistics": ({"mean": 120.0}, "method-network", "declare other statistics of etm/B1"),
     "bands": ({"order": slice(None, None, -1)}, "method-network", "the network gets etm/B7 for etm/B1"),
-    "training": ({"training": True}, "method-network", "Call model.eval()"),
+    "training": ({"training": True}, "method-network", "Look at model.eval()"),
     "token": ({"token": "class"}, "method-network", "declares pooling=mean, and its rows are the class token"),
     "frozen": ({"see": lambda self, values: values * 0}, "method-sane", "every sample has the same row"),
     "ignored": ({"see": noise}, "method-sane", "other images give the same row"),
-    "weights": ({"trained": False}, "method-network", "look at whether the weights are loaded"),
+    "weights": ({"trained": False}, "method-network", "Look at whether the weights are loaded"),
 }
 
 
@@ -183,13 +187,6 @@ def test_neuco_check_says_what_it_means_and_where_to_look(good: Path) -> None:
     finding = check(good, "plain", "--only", "method-sane")["method-sane"]
     assert (finding["status"], "every sample has the same row" in finding["detail"]) == ("failed", True)
     assert finding["cure"]
-
-
-def test_a_claim_that_the_author_confirmed_needs_the_list_of_main(good: Path) -> None:
-    edit(METHOD_FILE, 'license="MIT"', 'license="MIT", confirmed=True')(good)
-    finding = check(good, "plain", "--only", "method-metadata")["method-metadata"]
-    assert finding["status"] == "failed"
-    assert "registry/confirmed.json" in finding["detail"]
 
 
 def test_another_method_under_a_new_name_is_noticed() -> None:

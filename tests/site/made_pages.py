@@ -127,8 +127,8 @@ def facts_source() -> PageData:
     """Four methods with facts: m000 overlaps, m001 says what no page may run, of m003 nothing is known."""
     source = made_source(4, 2, "facts", 20)
     facts: dict[str, dict[str, str | Number]] = {
-        "m000": {"pretraining": "ImageNet", "n_parameters": 5_000_000, "confirmed": "yes"},
-        "m001": {"pretraining": IMAGE, "n_parameters": 7, "confirmed": "no", "encode_ms": 1.25},
+        "m000": {"pretraining": "ImageNet", "n_parameters": 5_000_000, "trust": "copied"},
+        "m001": {"pretraining": IMAGE, "n_parameters": 7, "trust": "self-reported", "encode_ms": 1.25},
         "m002": {"pretraining": "nothing", "n_parameters": 0},
     }
     rows = tuple(

@@ -331,8 +331,8 @@ def test_facts_are_columns_on_demand_and_an_overlap_is_marked(odd_reader: Reader
 def test_facts_filter_by_address_and_by_hand(odd_reader: Reader) -> None:
     everybody = ["m000", "m001", "m002", "m003"]
     for choice, left in {
-        "is-confirmed=yes": ["m000"],
-        "is-confirmed=unknown": ["m002", "m003"],
+        "is-trust=copied": ["m000"],
+        "is-trust=unknown": ["m002", "m003"],
         "is-pretraining=nothing": ["m002"],
         "max-n_parameters=7": ["m001", "m002"],
         "lap=hide": ["m001", "m002", "m003"],
@@ -343,9 +343,9 @@ def test_facts_filter_by_address_and_by_hand(odd_reader: Reader) -> None:
         assert sorted(shown(page)) == left, choice
         assert page.locator("#chips button").count() == (left != everybody)
     page.click("summary:text('Filters')")
-    page.locator("#is-confirmed").select_option("no")
+    page.locator("#is-trust").select_option("self-reported")
     assert shown(page) == ["m001"]
-    assert page.locator("#chips button").first.inner_text() == "Confirmed: no ×"
+    assert page.locator("#chips button").first.inner_text() == "How it came about: self-reported ×"
     page.locator("#chips button").first.click()
     page.locator("#no-overlap").check()
     assert "m000" not in shown(page)

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from neuco_core.boards.facts import CONFIRMED, read_confirmed
 from neuco_core.contract.builtin import DIMENSIONS, LABELS_R2
 from neuco_core.contract.checks import check_citation, check_license, require_description
 from neuco_core.contract.contract import Broken, Inapplicable, NoEvidence, Warn
@@ -21,7 +20,6 @@ from neuco_core.contract.repeatability import NOISE, apart, disagreement, some_r
 from neuco_core.contract.subjects import MethodSubject
 from neuco_core.encode.encoding import Encoding
 from neuco_core.encode.requirements import full_params, open_cubes
-from neuco_core.env import registry_dir
 from neuco_core.errors import NeucoError
 from neuco_core.plugins.catalog import load_dataset, load_metric
 from neuco_core.scoring.scorer import score
@@ -54,13 +52,6 @@ class Reading:
 
 def metadata(subject: MethodSubject) -> str:
     require_description(subject)
-    if subject.spec.confirmed and subject.spec.label not in read_confirmed(registry_dir()):
-        raise Broken(
-            "it claims that the model's author has confirmed it",
-            expected=f"{subject.spec.label} in registry/{CONFIRMED}, which maintainers write on main",
-            got="confirmed=True",
-            hint="Leave it out; a maintainer adds the method there with a link to the author's answer",
-        )
     license = check_license(subject.spec.license)
     return f"{license}, {check_citation(subject.spec.citation)}" if subject.spec.citation else license
 

@@ -6,14 +6,13 @@ labels. They warn: only output that is the same for every image cannot be right.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
 from neuco_core.contract.contract import Broken, Inapplicable, NoEvidence, Warn
-from neuco_core.contract.probing import Channel, Probes
-from neuco_core.contract.sanity import SAME, SEASONS, measured, unusual
+from neuco_core.contract.probing import Channel, Network
+from neuco_core.contract.sanity import NETWORK_LIMITS, SAME, SEASONS, measured, unusual
 from neuco_core.contract.subjects import MethodSubject
 from neuco_core.env import registry_dir
 from neuco_core.errors import NeucoError
@@ -21,24 +20,19 @@ from neuco_core.records.model import Record
 from neuco_core.records.store import read_all
 from neuco_core.text import join_names
 
-MOST_ROWS, BESIDE = 512, 128  # of a file, and beside its images
-FRESH = 0.4  # of the layers that normalise; weights that were loaded leave at most one as it was
-# What a network is given: of `python -P benchmarks/sane.py tune` right ones have a spread of 0.088 to 1.5, and means
-# of up to 1.7 spreads; radar in dB without statistics, as TorchGeo's CLOSP wants it, comes to 6.
-SMALLEST, LARGEST, FARTHEST = 0.005, 8.0, 8.0
+ROWS = 128  # of a file
 CLOSE = 0.02  # relative, of a gain
-MEANS = {"post": "mean", "pre": "mean", "concat": "concat"}  # of a parameter ``seasons``
 
 
 def sane(subject: MethodSubject) -> str:
-    if not subject.spec.sees_images:
-        dataset, measures, refused = *_of_file(subject), {}
-    else:
+    if subject.spec.sees_images:
         probes = subject.probes
         dataset, measures, refused = probes.dataset, probes.measures, probes.refused
+    else:
+        dataset, measures, refused = *_of_file(subject), {}
     if measures["relative spread"] < SAME:
         raise Broken("every sample has the same row", where=dataset, got=f"spread {measures['relative spread']:.2g}")
-    doubts = [*unusual(measures), *_seasons(subject, measures)]
+    doubts = [*unusual(measures), *_seasons(subject, measures.get(SEASONS))]
     doubts += [f"images with the change {kind!r} cannot be encoded: {why}" for kind, why in refused.items()]
     if doubts:
         raise Warn("; ".join(doubts), where=dataset)
@@ -47,28 +41,25 @@ def sane(subject: MethodSubject) -> str:
 
 
 def _of_file(subject: MethodSubject) -> tuple[str, dict[str, float]]:
-    """The measures of a file; beside plain statistics of a few images, where the dataset's images are here."""
+    """The measures of some rows of a file; beside plain statistics of the images, where these are here."""
     dataset, embeddings = next(iter(subject.embeddings.items()))
-    values = embeddings.values
-    measures = measured(values[np.linspace(0, len(values) - 1, min(MOST_ROWS, len(values))).astype(int)])
-    rows = np.linspace(0, len(values) - 1, min(BESIDE, len(values))).astype(int)
+    rows = np.linspace(0, len(embeddings) - 1, min(ROWS, len(embeddings))).astype(int)
+    some = embeddings.only({embeddings.ids[row] for row in rows})
     try:
-        plain = subject.plain(dataset, tuple(embeddings.ids[row] for row in rows))
+        plain = subject.plain(dataset, some.ids)
     except NeucoError:
-        return dataset, measures
-    place = {name: row for row, name in enumerate(embeddings.ids)}
-    few = measured(values[[place[name] for name in plain.ids]], plain.values)
-    return dataset, measures | {name: few[name] for name in few if name not in measures}
+        return dataset, measured(some.values)
+    place = {name: row for row, name in enumerate(plain.ids)}
+    some = some.only(place)
+    return dataset, measured(some.values, plain.values[[place[name] for name in some.ids]])
 
 
-def _seasons(subject: MethodSubject, measures: Mapping[str, float]) -> Iterator[str]:
+def _seasons(subject: MethodSubject, moved: float | None) -> Iterator[str]:
     """A method that says what it does with seasons must do that."""
-    claim, moved = MEANS.get(str(subject.spec.params.get("seasons"))), measures.get(SEASONS)
-    if claim is None or moved is None:
-        return
-    if claim == "concat" and moved < SAME:
+    claim = subject.spec.params.get("seasons")
+    if moved is not None and claim == "concat" and moved < SAME:
         yield f"{SEASONS} {moved:.2g}: it claims to keep seasons apart. Look at whether all of them are read"
-    if claim == "mean" and moved > 0.01:
+    if moved is not None and claim in ("pre", "post") and moved > 0.01:
         yield f"{SEASONS} {moved:.2g}: it claims to average them. Look at whether all of them are read"
 
 
@@ -78,53 +69,26 @@ def network(subject: MethodSubject) -> str:
     seen = probes.network
     if seen is None:
         raise Inapplicable("no network of torch was seen at work")
-    doubts = []
-    if seen.training:
-        doubts.append("a network in training mode: its numbers depend on the batch. Call model.eval()")
-    if seen.norms and seen.fresh >= FRESH * seen.norms and subject.spec.pretraining != ():
-        state = f"{seen.fresh} of {seen.norms} layers that normalise are as they are before any training"
-        doubts.append(f"{state}: look at whether the weights are loaded, or declare pretraining=()")
-    doubts += _range(seen.channels)
-    doubts += _against_declared(subject, probes)
+    random = subject.spec.pretraining == ()
+    doubts = list(unusual({**seen.measures, "untrained layers": 0.0} if random else seen.measures, NETWORK_LIMITS))
+    doubts += _against_declared(subject.spec.params, seen, probes.bands)
     if doubts:
         raise Warn("; ".join(doubts), where=probes.dataset)
-    spreads = [channel.std for channel in seen.channels]
     pooled = f", pooled by {seen.pooling}" if seen.pooling else ""
-    return f"{len(spreads)} channels with spreads of {min(spreads):.2g} to {max(spreads):.2g}{pooled}"
+    return f"inputs with a spread of {seen.measures['spread of the inputs']:.2g}{pooled}"
 
 
-def _range(channels: tuple[Channel, ...]) -> Iterator[str]:
-    """Networks are trained on inputs of the order of one."""
-    if not channels:
-        return
-    spread = float(np.median([channel.std for channel in channels]))
-    offset = float(np.median([abs(channel.mean) for channel in channels])) / max(spread, 1e-300)
-    if not SMALLEST <= spread <= LARGEST:
-        yield (
-            f"the inputs of the network have a spread of {spread:.2g} (usual: {SMALLEST} to {LARGEST:g}): look at the "
-            "unit, and at mean and std"
-        )
-    elif offset > FARTHEST:
-        yield (
-            f"the inputs of the network are {offset:.2g} of their spreads away from 0 (usual: at most {FARTHEST:g}): "
-            "look at whether mean and std are those of this product"
-        )
-
-
-def _against_declared(subject: MethodSubject, probes: Probes) -> Iterator[str]:
+def _against_declared(params: Mapping[str, object], seen: Network, bands: Sequence[str]) -> Iterator[str]:
     """What the parameters say of pooling and of each channel, beside what was seen."""
-    seen, params = probes.network, subject.spec.params
-    if seen is None:
-        return
     claim = params.get("pooling")
     if claim in ("class", "mean", "max") and seen.pooling and seen.pooling.split()[0] != claim:
         yield f"it declares pooling={claim}, and its rows are the {seen.pooling} token{'s' * (seen.pooling != 'class')}"
-    declared = declared_channels(params, tuple(probes.bands))
-    if declared and len(declared) == len(seen.channels) and all(channel.band for channel in seen.channels):
+    declared = declared_channels(params, bands)
+    if declared and seen.channels and len(declared) == len(seen.channels):
         yield from differences(seen.channels, declared, "its parameters declare")
 
 
-def declared_channels(params: Mapping[str, object], bands: tuple[str, ...]) -> tuple[Channel, ...]:
+def declared_channels(params: Mapping[str, object], bands: Sequence[str]) -> tuple[Channel, ...]:
     """The channels as the parameters bands, scale, offset, mean and std describe them; none if they do not.
 
     These names are what the adapters for libraries have, and any method may: ``((x + offset) / scale - mean) / std``.
@@ -134,34 +98,30 @@ def declared_channels(params: Mapping[str, object], bands: tuple[str, ...]) -> t
     words = str(params["bands"]).split()
     names = [name for word in words for name in bands if word in (name, name.partition("/")[0])]
     try:
-        mean, std = ([float(word) for word in str(params[key]).split()] for key in ("mean", "std"))
+        mean, std = (np.array(str(params[key]).split(), dtype=float) for key in ("mean", "std"))
         scale, offset = float(str(params.get("scale", 1.0))), float(str(params.get("offset", 0.0)))
-    except ValueError:
+        gains, biases = (np.broadcast_to(x, len(names)) for x in (1 / (scale * std), (offset / scale - mean) / std))
+    except ValueError:  # no numbers, or not one for each band
         return ()
-    mean, std = (part * len(names) if len(part) == 1 else part for part in (mean, std))
-    if not len(names) == len(mean) == len(std):
-        return ()
-    return tuple(
-        Channel(0, 0, name, 1 / (scale * s), (offset / scale - m) / s)
-        for name, m, s in zip(names, mean, std, strict=True)
-    )
+    return tuple(Channel(name, float(g), float(b)) for name, g, b in zip(names, gains, biases, strict=True))
 
 
-def differences(got: tuple[Channel, ...], wanted: tuple[Channel, ...], whose: str) -> Iterator[str]:
+def differences(got: Sequence[Channel], wanted: Sequence[Channel], whose: str) -> Iterator[str]:
     """Where channels differ from others in band, unit or statistics: one sentence for each kind."""
     moved = [f"{a.band} for {b.band}" for a, b in zip(got, wanted, strict=True) if a.band != b.band]
     if moved:
         yield f"{whose} other bands: the network gets {join_names(moved)}. Look at the order of bands"
         return
-    ratios = [a.gain / b.gain for a, b in zip(got, wanted, strict=True)]
-    middle = float(np.median(ratios))
+    ratios = np.array([a.gain / b.gain for a, b in zip(got, wanted, strict=True)])
+    middle = np.median(ratios)
     if not 0.5 < middle < 2:
         yield f"{whose} another unit or spread: the inputs are {middle:.2g} times as large. Look at scale and std"
         return
-    shifts = [abs(a.bias / a.gain - b.bias / b.gain) * abs(b.gain) for a, b in zip(got, wanted, strict=True)]
-    if max(abs(math.log(max(ratio, 1e-300))) for ratio in ratios) > math.log1p(CLOSE) or max(shifts) > CLOSE:
-        odd = [a.band for a, r, s in zip(got, ratios, shifts, strict=True) if abs(r - 1) > CLOSE or s > CLOSE]
-        yield f"{whose} other statistics of {join_names(odd)}: look at mean and std"
+    shifts = np.array([(a.bias / a.gain - b.bias / b.gain) * b.gain for a, b in zip(got, wanted, strict=True)])
+    odd = (np.abs(ratios - 1) > CLOSE) | (np.abs(shifts) > CLOSE)
+    if odd.any():
+        names = join_names([channel.band for channel, is_odd in zip(got, odd, strict=True) if is_odd])
+        yield f"{whose} other statistics of {names}: look at mean and std"
 
 
 def distinct(subject: MethodSubject) -> str:

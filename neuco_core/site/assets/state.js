@@ -9,7 +9,7 @@ const neuco = (() => {
   const defaults = { tab: panels[0], sort: "rank", dir: "", q: "", show: shows[0] || "", base: "", pick: "", more: "", lap: "", off: "", out: "", far: "", part: "", est: "" };
   // A filter for each column of counts: max-dim=64 shows embeddings of at most 64 numbers.
   const limits = data.limits.map((column) => "max-" + column.key);
-  // A filter for each fact of few words: is-confirmed=yes.
+  // A filter for each fact of few words: is-pretraining=nothing.
   const choices = data.choices.map((fact) => "is-" + fact.key);
   limits.concat(choices).forEach((name) => { defaults[name] = ""; });
   const listeners = [], details = Object.create(null), waiting = Object.create(null);
