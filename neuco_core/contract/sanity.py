@@ -32,7 +32,7 @@ class Limit:
     high: float = math.inf
 
 
-# Measured by `python -P benchmarks/sane.py tune` on half of the networks; others are the test. Of few samples chance
+# Measured by `python -m benchmarks.sane tune` on half of the networks; others are the test. Of few samples chance
 # gives an agreement of 1 ± 0.2, and a random Swin transformer is as low; of many it gives 1 ± 0.05.
 LIMITS = (
     Limit("effective rank", "the samples differ in one direction only", "units, and the layer that is read", low=1.2),
@@ -141,8 +141,10 @@ def responses(base: np.ndarray, changed: Mapping[str, np.ndarray]) -> dict[str, 
 
     What collapses in its own unit and does not in another has the wrong one: that is the gain of a unit.
     """
-    own = max(spread(base), 1e-300)
-    moved = {kind: float(np.sqrt(np.mean(np.sum((rows - base) ** 2, axis=1)))) / own for kind, rows in changed.items()}
+    moved = {
+        kind: float(np.sqrt(np.mean(np.sum((rows - base[: len(rows)]) ** 2, axis=1)))) / max(spread(base), 1e-300)
+        for kind, rows in changed.items()
+    }
     found = {"response to the image": max(moved.values(), default=math.inf)}
     for kind, name in (("up", "gain of ×10,000"), ("down", "gain of ÷10,000")):
         if kind in changed:
