@@ -15,7 +15,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
@@ -235,6 +235,20 @@ class Encoding:
         if first.shape == again.shape and np.abs(first - again).max() <= most:
             return ""
         return "other numbers for the same images in another batch: seed random numbers once, and call model.eval()"
+
+    def flops(self, sample: str) -> int | None:
+        """The operations that a sample takes, as torch counts them; None without torch, or if they are none of its own.
+
+        The sample is encoded once more, apart: counting goes through other code, and what that gives is left alone.
+        """
+        if not uses_torch(self.method) or isinstance(self.method.encoder, StandIn):
+            return None
+        from torch.utils.flop_counter import FlopCounterMode  # heavy, and only for networks
+
+        counter, pipeline = FlopCounterMode(display=False), self.pipeline()
+        with suppress(Exception), self.running(), counter:  # a network need not bear to be looked at
+            pipeline.encoder.encode(pipeline._read((sample,)))
+        return int(counter.get_total_flops()) or None
 
     def _add_rows(
         self, rows: list[np.ndarray], ids: tuple[str, ...], advance: Callable[..., None], clock: Clock | None

@@ -150,6 +150,8 @@ def encode_dataset(
             ids, cache = tuple(name for name in ids if name not in options.left_out), None
         if cache:
             cache.save(ids, values)
+        if options.clock is not None and (flops := encoding.flops(ids[0])):
+            options.clock.made_with["flops"] = flops
         if doubt := encoding.changed(ids, values):
             if options.doubts is None:
                 log.warning("%s on %s: %s", method.label, dataset.id, doubt)

@@ -211,6 +211,16 @@ def test_precision_is_a_parameter_and_is_told() -> None:
         embed(replace(NETWORK, params={**NETWORK.params, "precision": "float8"}), TinyCubes(8))
 
 
+def test_operations_of_a_network_are_those_of_a_sample_and_of_others_nobody_counts_any() -> None:
+    clock, other, source = Clock(), Clock(), TinyCubes(8)
+    assert np.array_equal(embed(NETWORK, source, clock=clock), embed(NETWORK, source))
+    batch = source.read(source.ids()[:1])
+    inner = (batch.size[0] - 2) * (batch.size[1] - 2)  # a convolution of 3 × 3, with 16 channels
+    assert clock.made_with["flops"] == 2 * len(batch.seasons) * len(batch.bands) * 9 * 16 * inner
+    embed(load_method("averaging"), source, clock=other)
+    assert "flops" not in other.made_with
+
+
 def test_only_what_a_method_names_is_read(folder: Path, tmp_path: Path) -> None:
     source = SSL4EOCubes(folder)
     for path in (folder / "data" / "s1").rglob("*.zip"):

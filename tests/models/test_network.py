@@ -11,7 +11,9 @@ import pytest
 import torch
 from torch import nn
 
+from neuco_core.encode.encoding import Encoding
 from neuco_core.errors import DataError, NeucoError, PluginError, UsageError
+from neuco_core.specs import Method
 from neuco_core.testing import TinyCubes, check_encoder
 from neuco_extensions.models.images import Images, joined, numbers, tile_starts, words
 from neuco_extensions.models.network import NetworkEncoder, reduced
@@ -151,3 +153,9 @@ def test_half_a_network_is_refused(tmp_path: Path) -> None:
     torch.save({"model": nn.Identity()}, file)  # pickled code, not tensors
     with pytest.raises(DataError, match="weights cannot be read"):
         read_state(file)
+
+
+def test_the_operations_of_an_adapted_network_are_counted() -> None:
+    made = partial(NetworkEncoder, convolution, RADAR)  # 12 × 12 pixels, of which a convolution of 3 × 3 leaves 10 × 10
+    method = Method(id="radar", encoder=made, requires=("torch",), bands=("s1/VV", "s1/VH"), tolerance=1e-4)
+    assert Encoding(method, CUBES, {}).flops(CUBES.ids()[0]) == 2 * len(CUBES.seasons) * 2 * 9 * 8 * 10 * 10
