@@ -44,6 +44,7 @@ def neuco_datasets() -> Iterator[Dataset]:
         bands=("etm/B1", "etm/B2", "etm/B3", "etm/B4", "etm/B5", "etm/B7"),
         seasons=("scene",),
         cubes=open_cubes,
+        footprint=8 * 28.5,
         protocol="ridge",
         license=LICENSE,
         citation=CITATION,

@@ -40,6 +40,7 @@ def neuco_datasets() -> Iterator[Dataset]:
         cubes=open_cubes,
         protocol="neuco-2025",
         related=common.RELATED,
+        footprint=2640.0,
         no_positions="it is published without coordinates, by design",
         license=common.LICENSE,
         citation=f"{common.CITATION}; {common.CUBES_CITATION}",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,11 +10,12 @@ from msgspec import structs
 from neuco_core.boards.build import build_board
 from neuco_core.boards.model import Board
 from neuco_core.errors import UnknownIdError
+from neuco_core.plugins.catalog import load_dataset
 from neuco_core.records.model import Record
 from neuco_core.site.board_page import board_page
 from neuco_core.site.page_data import About, PageData
 from neuco_core.site.write import standalone
-from neuco_extensions.rate.board import LAND, front
+from neuco_extensions.rate.board import LAND, footprint_of, front
 from neuco_extensions.rate.command import points_csv
 from neuco_extensions.rate.figure import curves_of_board, drawing
 from tests.rate.made import MEANS, SUITE, coded_records
@@ -78,6 +78,23 @@ def test_terabytes_of_the_land_at_a_footprint(board: Board) -> None:
     assert "tb" not in [column.key for part in board.sections for column in part.columns]
 
 
+def test_the_footprint_is_that_of_the_datasets_if_they_agree(board: Board) -> None:
+    olinda, digits = (structs.replace(board.tasks[0], dataset=name) for name in ("olinda", "digits"))
+    assert footprint_of([olinda, olinda]) == 228
+    assert footprint_of([olinda, digits]) == 0
+    assert load_dataset("ssl4eo_s12_downstream").footprint == 264 * 10
+
+
+def test_fronts_against_what_was_measured_when_a_method_encoded() -> None:
+    made = {"wide": {"samples": 10, "seconds": 0.5, "flops": 4000}, "steady": {"samples": 10, "seconds": 0.1}}
+    records = [structs.replace(r, provenance={"encoding": made.get(r.method)}) for r in coded_records()]
+    found = build_board(records, SUITE, {"replicates": 100})
+    times = [row[:2] for row in section(found, "Front of Q against ms per sample")]
+    assert times == [("steady", 10), ("wide", 50)]
+    assert [row[:2] for row in section(found, "Front of Q against FLOPs")] == [("wide", 4000)]
+    assert not [part for part in found.sections if part.title.endswith("parameters")]
+
+
 def test_a_stale_point_and_one_of_another_protocol_are_not_on_the_curve() -> None:
     records = coded_records()
 
@@ -115,7 +132,6 @@ def test_the_page_has_the_curves_and_escapes_names(board: Board) -> None:
 def test_a_board_without_coded_scores_has_no_tab(board: Board) -> None:
     plain = build_board([r for r in coded_records() if "coded" not in r.protocol], SUITE)
     assert curves_of_board(page_of(plain)) is None
-    assert curves_of_board(replace(page_of(board), registry=None)) is None
 
 
 def test_the_figure_and_the_points_as_files(board: Board) -> None:
