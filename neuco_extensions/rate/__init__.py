@@ -8,19 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from neuco_core.hookspecs import hookimpl
-from neuco_core.specs import BoardKind, Command, Panel, resolve
-
-TYPE_CHECKING = False  # checkers read it from here; at run time it is imported when it is first used
-if TYPE_CHECKING:
-    from neuco_extensions.rate.curves import curve as curve
+from neuco_core.specs import BoardKind, Command, Panel
 
 HERE = "neuco_extensions.rate"
-
-
-def __getattr__(name: str) -> object:
-    if name != "curve":
-        raise AttributeError(f"module {HERE!r} has no attribute {name!r}")
-    return resolve(f"{HERE}.curves:curve")
 
 
 @hookimpl
@@ -35,7 +25,7 @@ def neuco_boards() -> Iterator[BoardKind]:
         title="Bytes: the best Q that fits into so many bytes per sample",
         rank=f"{HERE}.board:rank_rates",
         cells=f"{HERE}.curves:rate_cells",
-        # Metres from one sample to the next, 0 if not known; the method that others are compared with.
+        # Metres that a sample is wide, 0 for what datasets say; the method that others are compared with.
         options={"coverage": "complete", "footprint": 0.0, "against": "", "replicates": 1000},
     )
 

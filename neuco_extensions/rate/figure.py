@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 from markupsafe import Markup
-from msgspec.structs import replace as replace_part
+from msgspec.structs import replace
 
 from neuco_core.boards.build import build_board
 from neuco_core.boards.model import Board, BoardRow
-from neuco_core.boards.store import current
-from neuco_core.records.store import read_all
 from neuco_core.site.figures import Scatter
 from neuco_core.site.page_data import PageData
 from neuco_core.site.render import render
+from neuco_core.specs import Suite
 from neuco_extensions.rate.board import BYTES, POINTS, Q
 from neuco_extensions.rate.curves import ALL, front
 
@@ -32,25 +30,20 @@ def drawing(board: Board, titles: Callable[[str], str]) -> Markup:
     drawn = [point for of_method in stairs.values() for point in of_method]
     # The axes are those of a board whose rows are the points.
     rows = tuple(BoardRow(f"p{at}", 1, values={"bytes": p["bytes"], "q": p["q"]}) for at, p in enumerate(drawn))
-    columns = replace_part(BYTES, format="integer"), Q
-    axes = Scatter(replace_part(board, columns=columns, rows=rows, scatter=("bytes", "q"), groups=None))
+    columns = replace(BYTES, format="integer"), Q
+    axes = Scatter(replace(board, columns=columns, rows=rows, scatter=("bytes", "q"), groups=None))
     values = {"rows": board.ranked, "stairs": stairs, "axes": axes, "titles": titles}
     return Markup(render("neuco_extensions.rate:stairs.html", **values))  # noqa: S704 (rendered with autoescape)
 
 
 def curves_of_board(page: PageData) -> dict[str, Any] | None:
     """The page of any suite with scores of coded embeddings has the tab."""
-    board = page.board
-    if board.suite is None or page.registry is None:
-        return None
-    if board.kind != "rate":
-        prefix = f"{board.suite.protocol.partition('+')[0]}+"
-        protocols = {record.protocol for record in read_all(page.registry)}
-        # What is stale takes a while to say, and few suites have scores of coded embeddings.
-        if any("probe=coded" in name and name.startswith(prefix) for name in protocols):
-            now = current(page.registry)
-            suite = replace(now.suites[board.suite.id], kind="rate", options={})
-            board = build_board(now.records, suite, stale=now.why_stale)
+    board, suite = page.board, page.board.suite
+    if suite and page.cells and board.kind != "rate" and any("probe=coded" in r.protocol for r in page.elsewhere):
+        # Of all other protocols there are current scores alone.
+        whole = [record for key, record in page.records.items() if page.cells.cell(*key).scored]
+        ranked_by_bytes = Suite(id=suite.id, tasks=suite.tasks, protocol=suite.protocol, kind="rate")
+        board = build_board([*whole, *page.elsewhere], ranked_by_bytes)
     sections = {section.title: section for section in board.sections}
     if POINTS not in sections:
         return None

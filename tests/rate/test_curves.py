@@ -10,7 +10,7 @@ from msgspec import structs
 
 from neuco_core.plugins.catalog import load_protocol
 from neuco_extensions.coded.probe import coded_protocol
-from neuco_extensions.rate.curves import ALL, Curves, bjontegaard, point_label, rate_cells
+from neuco_extensions.rate.curves import ALL, Curves, bjontegaard, curve, point_label, rate_cells
 from tests.rate.made import SIZES, SUITE, coded_records
 
 BYTES = np.array([16.0, 48, 130, 400, 1024])
@@ -93,8 +93,6 @@ def test_only_protocols_that_are_the_suites_with_a_coder_are_points() -> None:
 
 
 def test_python_gives_the_same_points() -> None:
-    from neuco_extensions.rate import curve
-
     results = curve("band_statistics", "olinda_sea_level", coders=("int4", "prefix=9"), k=2)
     assert list(results) == ["float32", "int4", "prefix=9"]
     score = results["int4"].scores["olinda_sea_level"]
