@@ -45,7 +45,8 @@ if TYPE_CHECKING:
     from neuco_core.tables.embeddings import Embeddings
     from neuco_core.tables.labels import Labels
 
-SCHEMES = ("https", "http", "hf", "s3", "file", "pkg")
+PUBLISHED = ("https", "hf", "s3")  # where the files of a contributed plugin may lie, besides its own folder
+SCHEMES = (*PUBLISHED, "http", "file", "pkg")
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,7 @@ class Parts(NamedTuple):
     defined: dict[str, ast.FunctionDef | ast.ClassDef]
     versions: dict[str, int]
     constants: dict[str, ast.expr]  # plugins may import a table
+    imported: dict[str, tuple[str, str]]  # from neuco itself: a name here, its module and its name there
 
 
 @cache
@@ -37,7 +38,7 @@ def parts_of(module: str) -> Parts:
     """What stands at the top of a module of neuco, such as ``neuco_core.scoring.metrics``."""
     base = PACKAGE.joinpath(*module.split(".")[1:])
     files = [path for path in (base.with_suffix(".py"), base / "__init__.py") if path.is_file()]
-    parts = Parts({}, {}, {})  # without a file it is a name of a module: it has no components of its own
+    parts = Parts({}, {}, {}, {})  # without a file it is a name of a module: it has no components of its own
     for node in ast.parse(files[0].read_text(encoding="utf-8")).body if files else ():
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
             parts.defined[node.name] = node
@@ -49,12 +50,14 @@ def parts_of(module: str) -> Parts:
             for target in targets:
                 if isinstance(target, ast.Name) and target.id.isupper():
                     parts.constants[target.id] = node.value
+        elif isinstance(node, ast.ImportFrom) and node.module and node.module.startswith(f"{PACKAGE.name}."):
+            parts.imported.update({alias.asname or alias.name: (node.module, alias.name) for alias in node.names})
     return parts
 
 
 @cache
 def behind(module: str, name: str) -> Mapping[str, int]:
-    """The versions of a component and of those of its module that it uses, directly or through other functions."""
+    """The versions of a component and of those that it uses, directly or through other functions of its module."""
     parts = parts_of(module)
     if name not in parts.versions:
         raise PluginError(
@@ -63,9 +66,16 @@ def behind(module: str, name: str) -> Mapping[str, int]:
             hint="Mark it with @versioned(1)",
         )
     reached, waiting = {name}, [name]
+    versions: dict[str, int] = {}
     while waiting:
-        used = {node.id for node in ast.walk(parts.defined[waiting.pop()]) if isinstance(node, ast.Name)}
+        part = waiting.pop()
+        if part in parts.versions:
+            versions[part] = parts.versions[part]
+        used = {node.id for node in ast.walk(parts.defined[part]) if isinstance(node, ast.Name)}
+        for origin, original in (parts.imported[other] for other in used & parts.imported.keys()):
+            if original in parts_of(origin).versions:
+                versions |= behind(origin, original)
         new = used & parts.defined.keys() - reached
         reached |= new
         waiting += sorted(new)
-    return {part: parts.versions[part] for part in sorted(reached) if part in parts.versions}
+    return dict(sorted(versions.items()))

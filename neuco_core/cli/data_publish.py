@@ -11,7 +11,7 @@ import click
 from neuco_core.cli.options import column_options
 from neuco_core.cli.output import echo_json, json_option
 from neuco_core.contract.new_dataset import bring_images
-from neuco_core.contract.scaffold import ENDINGS, declare, remote_of
+from neuco_core.contract.scaffold import ADDRESSES, declare, remote_of
 from neuco_core.cubes.archive import pack_images
 from neuco_core.cubes.folder import ImageFolder
 from neuco_core.errors import UsageError
@@ -39,7 +39,7 @@ def package(source: str, out: Path | None, leave_out_damaged: bool, force: bool,
     their bands and georeference; nothing but NumPy is needed to read it. IMAGES is a folder, a zip of images, or a
     Parquet file of Hugging Face, also at an address; its other columns are written beside the archive.
     """
-    if Path(source).is_dir() or source.startswith(ENDINGS) or source.lower().endswith((".parquet", ".zip")):
+    if Path(source).is_dir() or source.startswith(ADDRESSES) or source.lower().endswith((".parquet", ".zip")):
         _package_images(source, out, leave_out_damaged, force, as_json)
         return
     made = package_labels(Path(source), out=out, tasks=list_tasks(), replace=force, **labels)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from neuco_core.contract import scaffold
-from neuco_core.contract.scaffold import ENDINGS, PluginRequest
+from neuco_core.contract.scaffold import ADDRESSES, PluginRequest
 from neuco_core.cubes.archive import open_archive, pack_images
 from neuco_core.cubes.folder import ImageFolder
 from neuco_core.cubes.published import is_published_set, unpack_set
@@ -55,7 +55,7 @@ def new_dataset(
         archive, index = open_archive(path)
         archive.close()
         address = images
-        if packed or not images.startswith(ENDINGS):
+        if packed or not images.startswith(ADDRESSES):
             hint = (
                 f"Publish them first: `neuco data package {images} --out {name}.zip`, `neuco data upload {name}.zip "
                 "s3://BUCKET/PREFIX/` (or Hugging Face, a release on GitHub), then `neuco new dataset "

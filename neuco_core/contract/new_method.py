@@ -12,7 +12,7 @@ from typing import ClassVar
 from packaging.requirements import Requirement
 
 from neuco_core.contract import scaffold
-from neuco_core.contract.scaffold import ENDINGS, NewPlugin, PluginRequest
+from neuco_core.contract.scaffold import ADDRESSES, NewPlugin, PluginRequest
 from neuco_core.encode.coverage import dataset_ids
 from neuco_core.encode.requirements import FILE as LOCK
 from neuco_core.encoders import MAX_DIM
@@ -86,8 +86,8 @@ def _write_embeddings(plugin: NewPlugin, address: str, dataset: Dataset) -> str:
         stray = len(embeddings) - len(matched)
         note = f"{len(matched)} of {len(wanted)} samples of {dataset.id}"
         note += f", and {stray} rows of no sample of it" if stray else ""
-    where = f", at {address}." if address.startswith(ENDINGS) else "."
-    if not address.startswith(ENDINGS):
+    where = f", at {address}." if address.startswith(ADDRESSES) else "."
+    if not address.startswith(ADDRESSES):
         hint = (
             f"Publish it and declare it by its address: `neuco data upload {path} s3://BUCKET/PREFIX/` prints one; or "
             "upload it elsewhere (Hugging Face, a release on GitHub); then `neuco new method --embeddings ADDRESS`"
@@ -110,7 +110,7 @@ def _write_encoder(plugin: NewPlugin, requires: Sequence[str], declarations: Seq
     weights: dict[str, Remote] = {}
     for text in declarations:
         name, equals, url = text.partition("=")
-        if not equals or not name.isidentifier() or not url.startswith(ENDINGS):
+        if not equals or not name.isidentifier() or not url.startswith(ADDRESSES):
             expected = "NAME=ADDRESS, e.g. backbone=https://…/model.safetensors"
             raise UsageError("bad weights", expected=expected, got=text)
         weights[name] = scaffold.remote_of(url, scaffold.bring(url, plugin.scratch))

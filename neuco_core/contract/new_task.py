@@ -13,7 +13,7 @@ import numpy as np
 from neuco_core.contract import scaffold
 from neuco_core.contract.builtin import SAMPLES
 from neuco_core.contract.metric_scale import NO_HEADROOM, measure_baseline
-from neuco_core.contract.scaffold import ENDINGS, PluginRequest
+from neuco_core.contract.scaffold import ADDRESSES, PluginRequest
 from neuco_core.cubes.images import without_suffix
 from neuco_core.errors import DataError, NeucoError, UsageError
 from neuco_core.fetch.fetch import fetch_unverified
@@ -53,7 +53,7 @@ class TaskRequest(PluginRequest):
 
 def new_task(request: TaskRequest) -> tuple[Path, list[str]]:
     """Write a plugin for a file of labels, or for labels at an address: where it is, and what was found and guessed."""
-    remote = request.labels.startswith(ENDINGS)
+    remote = request.labels.startswith(ADDRESSES)
     scaffold.refuse_http(request.labels)
     with scaffold.building(request) as plugin:
         source = fetch_unverified(Remote(request.labels), plugin.scratch)[0] if remote else Path(request.labels)

@@ -28,11 +28,11 @@ from neuco_core.fetch.fetch import fetch_unverified
 from neuco_core.fields import ID
 from neuco_core.files import LARGEST_DATA
 from neuco_core.plugins.catalog import catalog
-from neuco_core.specs import Remote
+from neuco_core.specs import SCHEMES, Remote
 from neuco_core.text import one_line
 
 WIDEST = 90  # of a tuple and what stands before it
-ENDINGS = ("https://", "http://", "hf://", "s3://", "file://")
+ADDRESSES = tuple(f"{scheme}://" for scheme in SCHEMES if scheme != "pkg")  # how they begin
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,7 +159,7 @@ def _moved_to(target: Path) -> Iterator[Path]:
 
 def bring(source: str, scratch: Path) -> Path:
     """The file itself, or what is at the address; that goes to the cache later, when it is declared."""
-    if source.startswith(ENDINGS):
+    if source.startswith(ADDRESSES):
         return fetch_unverified(Remote(source), scratch)[0]
     if not Path(source).is_file():
         raise UsageError(

@@ -65,6 +65,13 @@ def records(committed_registry: Path) -> list[Record]:
     return [record for record in read_all(committed_registry) if record.ok and record.task in tasks]
 
 
+def test_a_component_names_those_of_other_modules_that_it_uses() -> None:
+    """A few labels are learned by ridge: whoever raises ridge makes their records stale, too."""
+    ridge = versions.behind("neuco_core.scoring.probes.ridge", "RidgeProbe")
+    few = versions.behind("neuco_core.scoring.probes.shots", "FewShots")
+    assert ridge.items() < few.items()
+
+
 @pytest.mark.parametrize(("name", "version"), components().items())
 def test_a_component_gives_the_numbers_of_its_version(name: str, version: int) -> None:
     assert problem(name, version, GOLDEN) == ""

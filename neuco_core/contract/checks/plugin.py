@@ -32,7 +32,7 @@ from neuco_core.files import read_limited
 from neuco_core.plugins.catalog import catalog
 from neuco_core.plugins.discovery import CONTENT
 from neuco_core.plugins.loading import Plugin
-from neuco_core.specs import Dataset, Method, Remote, Spec, Task
+from neuco_core.specs import PUBLISHED, Dataset, Method, Remote, Spec, Task
 from neuco_core.text import counted, join_names, one_line
 
 OWN_PACKAGES = ("pkg://sklearn/",)
@@ -177,8 +177,8 @@ def declared_sources(tree: str, plugin: str, spec: Spec) -> list[Remote]:
     it is judged; except a package that neuco itself imports. Labels that come with that one are a task's affair: a
     method has no business with them.
     """
-    allowed = ["https://", "hf://", "s3://", f"pkg://{tree}.{plugin}/"]
-    expected = f"{', '.join(allowed[:3])} or {allowed[3]}"
+    allowed = [*(f"{scheme}://" for scheme in PUBLISHED), f"pkg://{tree}.{plugin}/"]
+    expected = f"{', '.join(allowed[:-1])} or {allowed[-1]}"
     remotes: list[Remote] = []
     if isinstance(spec, Task):
         remotes = [spec.source]
