@@ -14,7 +14,7 @@ from neuco_core.cli.options import ids_of
 from neuco_core.cli.output import clean, echo_json, json_option, table, warn_of_suites
 from neuco_core.contract.contract import FAILED, OK, SKIPPED, Finding, all_checks, run_checks
 from neuco_core.contract.subjects import Subject, subject_of
-from neuco_core.encode.coverage import one_line, validate_file
+from neuco_core.encode.coverage import coverage
 from neuco_core.errors import LACKING, DataError, FetchError, PluginError, UnknownIdError, UnpinnedError, UsageError
 from neuco_core.plugins.catalog import catalog, list_tasks, load_dataset
 from neuco_core.runs.files import ALLOW, refuse_labels
@@ -66,10 +66,7 @@ def check(
     evidence. Every check is essential unless it says otherwise.
     """
     if dataset is not None:
-        if not allow_labels:
-            for name in names:
-                _refuse_labels(as_file(Path(name)), dataset)
-        _check_embeddings(names, load_dataset(dataset), as_json)
+        _check_embeddings(names, load_dataset(dataset), allow_labels, as_json)
         return
     if bool(names) == everything or not all(names):
         raise UsageError("what should be checked?", expected="names, paths, or --all")
@@ -101,25 +98,25 @@ def check(
     _end(findings, len(specs))
 
 
-def _refuse_labels(path: Path, dataset: str) -> None:
-    embeddings = read_embeddings(path)
-    for task in list_tasks(dataset=dataset):
-        with suppress(FetchError, UnpinnedError):  # labels that are not here
-            refuse_labels(path, leaks(embeddings, task.labels()))
-
-
-def _check_embeddings(files: Sequence[str], dataset: Dataset, as_json: bool) -> None:
-    """Whether files of embeddings cover a dataset: ids complete, dimension, finite numbers."""
+def _check_embeddings(files: Sequence[str], dataset: Dataset, allow_labels: bool, as_json: bool) -> None:
+    """Whether files of embeddings cover a dataset, and are no labels: ids complete, dimension, finite numbers."""
     if not files:
         raise UsageError("no file to check", expected="neuco check FILE --dataset ID")
-    validations = [validate_file(as_file(Path(name)), dataset) for name in files]
+    answers = {}
+    for name in files:
+        path = as_file(Path(name))
+        embeddings = read_embeddings(path)
+        for task in () if allow_labels else list_tasks(dataset=dataset.id):
+            with suppress(FetchError, UnpinnedError):  # labels that are not here
+                refuse_labels(path, leaks(embeddings, task.labels()))
+        answers[name] = {"file": str(path), **coverage(embeddings, dataset)}
     if as_json:
-        echo_json([validation.to_json() for validation in validations])
-    for name, validation in zip(files, validations, strict=True):
-        if problems := validation.problems():
-            raise DataError("; ".join(problems), where=name)
+        echo_json(list(answers.values()))
+    for name, answer in answers.items():
+        if answer["problems"]:
+            raise DataError("; ".join(answer["problems"]), where=name)
         if not as_json:
-            click.echo(f"{name}: ok: {one_line(validation)}")
+            click.echo(f"{name}: ok: {answer['about']}")
 
 
 def _specs(name: str, tasks: Mapping[str, Task], methods: Mapping[str, Method]) -> list[Checked]:

@@ -1,74 +1,57 @@
-"""Does a file of embeddings cover a dataset? Missing ids are counted and named; nothing is changed."""
+"""Do embeddings cover a dataset? Missing ids are counted and named; nothing is changed."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from neuco_core.encoders import MAX_DIM
 from neuco_core.errors import DataError, NeucoError
-from neuco_core.tables.embeddings import read_embeddings
+from neuco_core.text import join_names
 
 if TYPE_CHECKING:
     from neuco_core.specs import Dataset
+    from neuco_core.tables.embeddings import Embeddings
 
 SHOWN = 5
 
 
-@dataclass(frozen=True)
-class Validation:
-    """What a file holds, compared with the ids of a dataset."""
+def coverage(embeddings: Embeddings, dataset: Dataset) -> dict[str, Any]:
+    """What embeddings hold, compared with the ids of a dataset, as `neuco check --json` gives it.
 
-    file: str
-    dataset: str
-    rows: int
-    dim: int
-    ids: int
-    missing: int
-    first_missing: tuple[str, ...]
-    unknown: int
-    first_unknown: tuple[str, ...]
-    replaced_values: int
-    sha256: str
-
-    def problems(self) -> list[str]:
-        """One sentence for each reason to refuse the file; ids that the dataset does not know are not a reason."""
-        problems = []
-        if self.missing:
-            names = ", ".join(self.first_missing)
-            which = f"the first are {names}" if self.missing > SHOWN else names
-            problems.append(f"{self.missing} of {self.ids} ids are missing: {which}")
-        if self.dim > MAX_DIM:
-            problems.append(f"{self.dim} dimensions; at most {MAX_DIM} are allowed")
-        if self.replaced_values:
-            problems.append(f"{self.replaced_values} values are missing or not numbers")
-        return problems
-
-    def to_json(self) -> dict[str, Any]:
-        return {**asdict(self), "ok": not self.problems(), "problems": self.problems()}
-
-
-def validate_file(path: Path, dataset: Dataset) -> Validation:
-    """Read the file and compare. Infinite values and duplicate ids are already errors when the file is read."""
-    embeddings = read_embeddings(path)
+    ``problems`` has one sentence for each reason to refuse them; ids that the dataset does not know are not a reason.
+    Infinite values and duplicate ids are already errors when a file is read.
+    """
     wanted = dataset_ids(dataset)
     present, known = set(embeddings.ids), set(wanted)
-    missing = tuple(name for name in wanted if name not in present)
-    unknown = tuple(name for name in embeddings.ids if name not in known)
-    return Validation(
-        file=str(path),
-        dataset=dataset.id,
-        rows=len(embeddings.ids),
-        dim=int(embeddings.values.shape[1]),
-        ids=len(wanted),
-        missing=len(missing),
-        first_missing=missing[:SHOWN],
-        unknown=len(unknown),
-        first_unknown=unknown[:SHOWN],
-        replaced_values=sum(embeddings.replaced.values()),
-        sha256=embeddings.sha256,
-    )
+    missing = [name for name in wanted if name not in present]
+    unknown = [name for name in embeddings.ids if name not in known]
+    replaced = sum(embeddings.replaced.values())
+    problems = []
+    if missing:
+        first = "the first are " if len(missing) > SHOWN else ""
+        problems.append(f"{len(missing)} of {len(wanted)} ids are missing: {first}{', '.join(missing[:SHOWN])}")
+    if embeddings.dim > MAX_DIM:
+        problems.append(f"{embeddings.dim} dimensions; at most {MAX_DIM} are allowed")
+    if replaced:
+        problems.append(f"{replaced} values are missing or not numbers")
+    about = f"{len(embeddings)} rows of {embeddings.dim} values for {len(wanted)} ids of {dataset.id}"
+    if unknown:
+        about += f"; {len(unknown)} rows belong to no sample of it ({join_names(unknown, SHOWN)})"
+    return {
+        "dataset": dataset.id,
+        "rows": len(embeddings),
+        "dim": embeddings.dim,
+        "ids": len(wanted),
+        "missing": len(missing),
+        "first_missing": missing[:SHOWN],
+        "unknown": len(unknown),
+        "first_unknown": unknown[:SHOWN],
+        "replaced_values": replaced,
+        "sha256": embeddings.sha256,
+        "ok": not problems,
+        "problems": problems,
+        "about": about,
+    }
 
 
 def dataset_ids(dataset: Dataset) -> tuple[str, ...]:
@@ -91,13 +74,3 @@ def dataset_ids(dataset: Dataset) -> tuple[str, ...]:
     if not ids:
         raise reason or DataError(f"the ids of dataset {dataset.id!r} are unknown: it has no cubes and no tasks")
     return tuple(ids)
-
-
-def one_line(validation: Validation) -> str:
-    """A summary for people."""
-    text = f"{validation.rows} rows of {validation.dim} values for {validation.ids} ids of {validation.dataset}"
-    if validation.unknown:
-        more = f" and {validation.unknown - SHOWN} more" if validation.unknown > SHOWN else ""
-        names = ", ".join(validation.first_unknown) + more
-        text += f"; {validation.unknown} rows belong to no sample of it ({names})"
-    return text
