@@ -136,6 +136,7 @@ class Current:
     bad: Mapping[str, NeucoError] = field(default_factory=dict)  # files that are no suites, by the id they would have
     confirmed: Collection[str] = ()
     reasons_not_compared: Sequence[str] = ()  # of records that rank as they are recorded
+    unregistered: Mapping[str, int] = field(default_factory=dict)  # how many others are of a task or method elsewhere
 
     @property
     def not_compared(self) -> str:
@@ -183,17 +184,18 @@ def current(registry: Path, top: Path | None = None) -> Current:
     suites, bad = catalog.survey_suites()
     for sentence in catalog.suite_warnings():  # its board shows old scores or none: say why
         log.warning("%s", sentence)
-    records, unregistered = split_registered(read_all(registry, top), catalog)
+    records, unregistered = _split_registered(read_all(registry, top), catalog)
     if unregistered:
         left, names = sum(unregistered.values()), join_names([*unregistered], 3)
         log.warning("%s left out, not registered here: %s. `neuco doctor` lists all", counted(left, "record"), names)
     present = Present()
     stale = stale_records(records, present)
     reasons = [present.why_not_compared(record) for record in records if record.ok and record.key not in stale]
-    return Current(suites, records, stale, bad, read_confirmed(registry), [reason for reason in reasons if reason])
+    confirmed, not_compared = read_confirmed(registry), [reason for reason in reasons if reason]
+    return Current(suites, records, stale, bad, confirmed, not_compared, unregistered)
 
 
-def split_registered(records: Iterable[Record], catalog: Catalog) -> tuple[list[Record], Counter[str]]:
+def _split_registered(records: Iterable[Record], catalog: Catalog) -> tuple[list[Record], Counter[str]]:
     """The records whose task and method are registered here; and how many are of another one, by its name and home."""
     tasks, methods = catalog.all(Task), catalog.all(Method)
     here, unregistered = [], Counter[str]()

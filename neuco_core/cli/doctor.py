@@ -15,7 +15,7 @@ import click
 from packaging.requirements import Requirement
 
 from neuco_core import __version__
-from neuco_core.boards.store import current, split_registered
+from neuco_core.boards.store import current
 from neuco_core.cli import plugin_problems
 from neuco_core.cli.output import echo_rows, json_option
 from neuco_core.env import PACKAGE, layers, registry_dir
@@ -25,7 +25,6 @@ from neuco_core.fetch.fetch import read_pins, shipped_pins, user_pins
 from neuco_core.fetch.links import without_labels
 from neuco_core.plugins.catalog import catalog, list_tasks, load_protocol
 from neuco_core.plugins.compiled import is_kept
-from neuco_core.records.store import read_all
 from neuco_core.scoring.warm import compile_all, kernels
 from neuco_core.text import counted
 
@@ -111,15 +110,14 @@ def _satisfied(need: Requirement) -> bool:
 def _records() -> Iterator[Row]:
     """The records, and those of tasks and methods that are not registered here: no board counts them."""
     try:
-        here, unregistered = split_registered(read_all(registry_dir()), catalog())
+        now = current(registry_dir())
     except NeucoError as error:
         yield "records", "failed", str(error)
         return
-    yield "records", "ok", f"{len(here)} of registered tasks and methods"
-    with suppress(NeucoError):  # what is wrong with suites is said below
-        if not_compared := current(registry_dir()).not_compared:
-            yield "records", "missing", not_compared
-    for name, count in unregistered.items():
+    yield "records", "ok", f"{len(now.records)} of registered tasks and methods"
+    if now.not_compared:
+        yield "records", "missing", now.not_compared
+    for name, count in now.unregistered.items():
         yield "records", "missing", f"{counted(count, 'record')} of {name}, not registered here: on no board"
 
 
