@@ -65,8 +65,6 @@ def _tabs(page: PageData, added: Sequence[RenderedPanel]) -> dict[str, str]:
     """The titles of the sections that there are, by id."""
     board = page.board
     tabs = {"ranking": "Ranking"}
-    if axes(board) and board.ranked:
-        tabs["profiles"] = "Profiles"
     if len(board.ranked) > 1 and board.tasks:
         tabs["compare"] = "Compare"
     if board.scatter and figures.has_scatter(board):

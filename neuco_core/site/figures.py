@@ -13,7 +13,7 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
-from neuco_core.boards.formatting import axes, show
+from neuco_core.boards.formatting import show
 from neuco_core.boards.model import Board, BoardRow, Column, Interval
 from neuco_core.text import clean, counted
 
@@ -60,13 +60,6 @@ def places(low: float, high: float, left: float = 3.0, width: float = 94.0) -> C
 
 def path(points: Sequence[tuple[float, float]]) -> str:
     return "M" + "L".join(f"{x:g} {y:.1f}" for x, y in points)
-
-
-def round_step(span: float, parts: int, steps: Sequence[float] = (1, 2, 2.5, 5, 10)) -> float:
-    """The step of ticks: a round number, of which at most ``parts`` are in the span."""
-    rough = span / parts or 1.0
-    power = 10.0 ** math.floor(math.log10(rough))
-    return next(power * n for n in steps if power * n >= rough)
 
 
 def rank_ticks(last: int, most: int = 13) -> list[int]:
@@ -254,47 +247,3 @@ class Scatter:
         for part in range(5):
             value = self.low + (self.high - self.low) * part / 4
             yield value, num(value, digits)
-
-
-@dataclass(frozen=True)
-class Dot:
-    """A value of a method on a column of a profile: its place, the ends of its interval, and the dot before it."""
-
-    x: str
-    y: int
-    ends: tuple[str, ...]
-    label: str
-    before: Dot | None
-
-
-class Profile:
-    """Methods over the columns that have rankings of their own: dots with intervals, the others in grey behind them."""
-
-    TOP, LINE, BELOW = 64, 46, 31  # pixels: above the first column, from one to the next, from its top to its dots
-
-    def __init__(self, board: Board, chosen: Sequence[str]) -> None:
-        self.columns = axes(board)
-        keys = [column.key for column in self.columns]
-        drawn = [row for row in board.rows if not row.same_as and any(row.values.get(key) is not None for key in keys)]
-        rows = [row for index, row in enumerate(drawn) if index < MOST or row.method in chosen]
-        order = {method: index for index, method in enumerate(chosen)}
-        self.rows = sorted(rows, key=lambda row: order.get(row.method, -1))  # the chosen lie on top
-        numbers = [value for row in rows for key in keys if isinstance(value := row.values.get(key), int | float)]
-        numbers += [end for row in rows for key in keys for end in ends(row.intervals.get(key)) or ()]
-        step = round_step(max(numbers) - min(numbers), 5)
-        low, high = math.floor(min(numbers) / step) * step, math.ceil(max(numbers) / step) * step
-        self.x = places(low, high, 1, 70)
-        self.ticks = [low + k * step for k in range(round((high - low) / step) + 1)]
-        self.height = self.TOP + self.LINE * len(self.columns)
-
-    def dots(self, row: BoardRow) -> Iterator[Dot]:
-        before = None
-        for k, column in enumerate(self.columns):
-            value, interval = row.values.get(column.key), ends(row.intervals.get(column.key))
-            if isinstance(value, int | float):
-                label = num(value, 2) + (f" ({num(interval[0], 2)}–{num(interval[1], 2)})" if interval else "")
-                y = self.TOP + k * self.LINE + self.BELOW
-                before = Dot(self.x(value), y, tuple(map(self.x, interval or ())), label, before)
-                yield before
-            else:
-                before = None

@@ -12,7 +12,7 @@ from typing import Any
 from markupsafe import Markup
 
 from neuco_core.boards.cells import Cell
-from neuco_core.boards.formatting import LOWER, axes, higher_is_better, in_row, with_values
+from neuco_core.boards.formatting import LOWER, higher_is_better, in_row, with_values
 from neuco_core.boards.model import SCORE, TRUST, BoardRow, BoardTask, rounded
 from neuco_core.scoring.compare import Comparison, holm, paired_test
 from neuco_core.site.figures import scale, shown
@@ -67,7 +67,6 @@ def method_page(page: PageData, row: BoardRow, drawn: Strips) -> str:
         expectations=expectations(page, row),
         scores=[(row, task) for task in board.tasks],
         strips=drawn,
-        with_profile=any(column.key in row.values for column in axes(board)),
         estimates=[(row.method, task.id) for task in board.tasks if (row.method, task.id) in page.estimated],
         records={t.id: record_facts(page, row.method, t.id) for t in board.tasks if (row.method, t.id) in page.records},
         panels=panels(page, "method", row.method),

@@ -56,7 +56,7 @@ def environment() -> Environment:
     env.globals |= {"policy": POLICY}
     words = (num, shown, show, literal, nobody, reasons, section_cells, column_heads, split_title, value_of, breakable)
     geometry = (figures.ends, figures.places, figures.path, figures.rank_ticks, figures.hue, figures.group_bars)
-    drawn = (figures.Parallel, figures.Scatter, figures.Profile)
+    drawn = (figures.Parallel, figures.Scatter)
     env.globals |= {function.__name__: function for function in (*words, *geometry, *drawn)}
     for name, template in (("figures", "figures.html"), ("ui", "macros.html")):
         env.globals[name] = env.get_template(template).module

@@ -50,6 +50,10 @@ def neuco_published() -> Iterator[PublishedSource]:
 def neuco_panels() -> Iterator[Panel]:
     data, template = f"{HERE}.board_sections:capabilities", f"{HERE}:capabilities.html"
     yield Panel(id="geobench-capabilities", title="Capabilities", data=data, template=template)
+    profile, template = f"{HERE}.profile", f"{HERE}:profile.html"
+    yield Panel(id="geobench-profiles", title="Profiles", data=f"{profile}:profiles_of_board", template=template)
+    data = f"{profile}:profile_of_method"
+    yield Panel(id="geobench-profile", title="Profile", about="method", data=data, template=template)
 
 
 @hookimpl

@@ -89,7 +89,7 @@ def test_a_tab_for_each_capability(board_reader: Reader) -> None:
 
 
 def test_a_profile_of_one_or_two_methods(board_reader: Reader, tmp_path: Path) -> None:
-    page = board_reader.open(f"{BOARD}#profiles")
+    page = board_reader.open(f"{BOARD}#geobench-profiles")
     names = page.locator(".chosen .method-name")
     assert sum(text.startswith(f"{EVIL} · mine, rank 1") for text in names.all_text_contents()) == 1
     assert EVIL in page.locator("#profile > svg").get_attribute("aria-label")
@@ -128,18 +128,18 @@ def test_strangers_words_are_words(board_reader: Reader) -> None:
     assert "Ranks, intervals and groups were computed from them here." in banner
     assert "imported as it was printed" not in banner
     assert page.locator("#board .label", has_text="HYPERLINK").inner_text() == f"{EVIL} · mine"
-    for tab in ("geobench-capabilities", "profiles", "compare", "robustness", "reading", "submit"):
+    for tab in ("geobench-capabilities", "geobench-profiles", "compare", "robustness", "reading", "submit"):
         page.click(f"#tabs a[href='#{tab}']")
     assert page.locator("img, a[href^='javascript:']").count() == 0
     page = board_reader.open(f"boards/geobench-2/method/{MINE}.html")
     assert page.locator("h1").inner_text().startswith("=HYPERLINK")
-    assert page.locator("#profiles .chosen").count() == 1
+    assert page.locator("#geobench-profile .chosen").count() == 1
     assert page.locator("img, a[href^='javascript:']").count() == 0
 
 
 def test_nothing_reaches_beyond_a_phone_and_without_scripts_all_is_there(browser: Any, board_site: Path) -> None:
     for reader in reading(browser, board_site, viewport={"width": 390, "height": 844}):
-        for tab in ("ranking", "geobench-capabilities", "profiles", "robustness"):
+        for tab in ("ranking", "geobench-capabilities", "geobench-profiles", "robustness"):
             page = reader.open(f"{BOARD}#{tab}")
             page.reload()
             assert page.evaluate("document.documentElement.scrollWidth") == 390, tab

@@ -21,7 +21,10 @@ PAGES = (
     "boards/mini/method/pca.html",
     "boards/neuco-real/index.html",
     "boards/neuco-paper-table-4/index.html",
-    *(f"{GEO}{tab}" for tab in ("", "#far=show&est=show", "#geobench-capabilities", "#profiles", "#predict-map")),
+    *(
+        f"{GEO}{tab}"
+        for tab in ("", "#far=show&est=show", "#geobench-capabilities", "#geobench-profiles", "#predict-map")
+    ),
     "boards/geobench-2/method/clay_v1_base-2ce4a907.html",
     "boards/geobench-2/method/dofa_base_patch16_224-114be1f0.html",
     "boards/geobench-2/task/everwatch.html",
