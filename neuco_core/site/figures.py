@@ -19,7 +19,6 @@ from neuco_core.text import clean, counted
 
 MOST = 60  # methods, of which single lines are still told apart
 HIGHLIGHTED = 3  # the first methods have a colour where the reader has chosen none
-Titles = Callable[[str], str]
 
 
 def text(value: object) -> Markup:
