@@ -97,6 +97,7 @@ def run_plan(
             if not isinstance(step, ScoreCell):
                 continue
             cell = cells[step.embed.method, step.task, step.protocol]
+            scored = cell.record is not None and cell.record.ok
             if isinstance(result, Scored):
                 if CellInputs(load_protocol(step.protocol)).of(cell.method, cell.task) != cell.inputs:
                     result = Failed("data", CHANGED, result.provenance)
@@ -108,7 +109,9 @@ def run_plan(
             record = make_record(cell, result, engine.name)
             # What this machine lacks says nothing about the method, and the next run shall try again.
             machines = isinstance(result, Skipped) and result.machine
-            if machines or (cell.file is not None and not save):
+            # Nor does a damaged file take the place of a score whose inputs have not changed.
+            lost = isinstance(result, Failed) and result.kind in ("data", "dependency") and cell.state == "fresh"
+            if machines or (lost and scored) or (cell.file is not None and not save):
                 yield record
             else:
                 yield save_record(record, registry, cell.record)

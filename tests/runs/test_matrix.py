@@ -75,7 +75,8 @@ def test_a_package_that_was_missing_and_is_installed_is_no_failure_any_more(worl
 def test_the_reason_of_one_changed_label_file_is_listed_once_for_all_methods(world: World) -> None:
     assert world.score().returncode == 0
     path = world.folder / "labels/toy_a.csv"
-    path.write_text(path.read_text() + "\n")
+    before = path.read_text()
+    path.write_text(before + "\n")
     scored, verified = world.score("--fresh"), world.neuco("verify")
     assert "toy_a (data)" in scored.stderr
     assert "--retry" not in scored.stderr, "another file is no better at the second try"
@@ -84,6 +85,8 @@ def test_the_reason_of_one_changed_label_file_is_listed_once_for_all_methods(wor
         assert len(re.findall(reason, out)) == 1, out
         assert "toy_three on toy_a" in out or "toy_three  toy_a" in out or "and 2 more" in out
     assert verified.stdout.count("as above") == verified.stderr.count("as above") == len(METHODS) - 1
+    path.write_text(before)
+    assert "scored now" not in world.score().stdout, "a damaged file has taken the place of no score"
 
 
 def test_cells_that_cannot_be_scored_say_so(world: World) -> None:
