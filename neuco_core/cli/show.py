@@ -24,6 +24,7 @@ from neuco_core.plugins.discovery import NOUNS
 from neuco_core.records.model import Record
 from neuco_core.records.store import read_all
 from neuco_core.specs import Content, Dataset, Method, Probe, Task, to_json
+from neuco_core.text import counted
 
 MOST = 5  # scores
 EPOCHS = ("epochs", "batch_size", "lr", "weight_decay", "select")  # of a protocol, used by probes that learn in epochs
@@ -114,7 +115,10 @@ def _facts(spec: object) -> dict[str, Any]:
         for record in _records(method=spec.label):
             if record.q is not None:
                 by_protocol.setdefault(record.protocol, []).append(record.q)
-        means = [f"mean Q {sum(q) / len(q):.2f} over {len(q)} tasks under {name}" for name, q in by_protocol.items()]
+        means = [
+            f"mean Q {sum(q) / len(q):.2f} over {counted(len(q), 'task')} under {name}"
+            for name, q in by_protocol.items()
+        ]
         facts = {"scores": means}
     if isinstance(spec, Content) and spec.origin:
         card = Path(spec.origin.source) / "README.md"

@@ -11,6 +11,7 @@ from neuco_core.cli.options import ids_of
 from neuco_core.env import registry_dir
 from neuco_core.errors import DataError
 from neuco_core.plugins.catalog import load_method
+from neuco_core.text import one_line
 
 QUESTION = """\
 Subject: Is {title} used as it was meant to be?
@@ -60,10 +61,10 @@ def ask_author(method: str) -> None:
     settings["packages"] = ", ".join(spec.requires)
     click.echo(
         QUESTION.format(
-            title=spec.title or spec.id,
+            title=one_line(spec.title or spec.id),
             label=spec.label,
             confirmed=TRUST["confirmed"][1],
-            settings="\n".join(f"  {name}: {value}" for name, value in settings.items() if value),
+            settings="\n".join(f"  {name}: {one_line(str(value))}" for name, value in settings.items() if value),
             scores="\n".join(scores),
         ),
         nl=False,
