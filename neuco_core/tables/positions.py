@@ -87,13 +87,9 @@ class Positions(Brief):
         return plane
 
     def distances(self, one: np.ndarray | int, other: np.ndarray | int) -> np.ndarray:
-        """Between samples by their rows: km along the ground (haversine), or the unit of the scene."""
-        (x, y), (a, b) = (np.moveaxis(self.values[rows], -1, 0) for rows in (one, other))
-        if not self.on_earth:
-            return np.asarray(np.hypot(x - a, y - b))
-        x, y, a, b = map(np.radians, (x, y, a, b))
-        h = np.sin((y - b) / 2) ** 2 + np.cos(y) * np.cos(b) * np.sin((x - a) / 2) ** 2
-        return np.asarray(2 * RADIUS * np.arcsin(np.sqrt(np.minimum(h, 1))))
+        """Between samples by their rows: km along the ground, or the unit of the scene."""
+        straight = np.linalg.norm(self.xyz[one] - self.xyz[other], axis=-1)
+        return np.asarray(2 * RADIUS * np.arcsin(np.minimum(straight / (2 * RADIUS), 1)) if self.on_earth else straight)
 
     def nearer(self, rows: np.ndarray, others: np.ndarray, distance: float) -> np.ndarray:
         """Which of the rows have one of the others nearer than a distance."""

@@ -17,6 +17,7 @@ from neuco_core.protocol import Protocol
 from neuco_core.scoring.probes import Fit, Split, parameters
 from neuco_core.versions import versioned
 
+See = Callable[[int, np.ndarray, np.ndarray, np.ndarray], None]
 BLOCK = 2**22  # distances at a time and thread: 32 MB, and about four times that with their order
 
 
@@ -41,16 +42,29 @@ class Space:
         self._first = np.array([seen.setdefault(row.tobytes(), number) for number, row in enumerate(x)])
         self._repeats = len(seen) < len(x)
 
-    def visit(self, points: np.ndarray, see: Callable[[slice, np.ndarray], Any], threads: int) -> None:
-        """Call ``see(rows, order)`` for blocks of points: for each point all samples, the nearest first."""
+    def visit(
+        self, points: np.ndarray, places: Sequence[np.ndarray], splits: Sequence[Split], see: See, threads: int
+    ) -> None:
+        """Call ``see(number, here, order, train)`` for blocks of the points that each split tests.
+
+        ``places`` are those of its points among all, ``here`` which of them are in the block; ``order`` has all
+        samples for each, the nearest first, and ``train`` marks those that the split learns from.
+        """
+        masks = np.zeros((len(splits), len(self.x)), dtype=bool)
+        for mask, split in zip(masks, splits, strict=True):
+            mask[split.train] = True
         size = max(1, BLOCK // len(self.x))
-        blocks = [slice(start, start + size) for start in range(0, len(points), size)]
-        pool = ThreadPoolExecutor(threads, thread_name_prefix="neuco-near")
-        try:
-            for _ in pool.map(lambda rows: see(rows, self._order(points[rows])), blocks):
-                pass
-        finally:
-            pool.shutdown(cancel_futures=True)
+
+        def visit_block(start: int) -> None:
+            order = self._order(points[start : start + size])
+            for number, place in enumerate(places):
+                here = np.flatnonzero((place >= start) & (place < start + size))
+                if here.size:
+                    see(number, here, order[place[here] - start], masks[number])
+
+        with ThreadPoolExecutor(threads) as pool:
+            for _ in pool.map(visit_block, range(0, len(points), size)):
+                pass  # an error in a block ends the others
 
     def _order(self, points: np.ndarray) -> np.ndarray:
         squared = points @ self.x.T
@@ -91,19 +105,6 @@ def tested_rows(splits: Sequence[Split]) -> tuple[np.ndarray, list[np.ndarray]]:
     return rows, [place[split.test] for split in splits]
 
 
-def training_masks(splits: Sequence[Split]) -> list[np.ndarray]:
-    masks = np.zeros((len(splits), len(splits[0].x)), dtype=bool)
-    for marked, split in zip(masks, splits, strict=True):
-        marked[split.train] = True
-    return list(masks)
-
-
-def within(place: np.ndarray, block: slice) -> tuple[np.ndarray, np.ndarray]:
-    """Which of a split's points are in a block, and in which rows of it."""
-    here = np.flatnonzero((place >= block.start) & (place < block.stop))
-    return here, place[here] - block.start
-
-
 def checked(protocol: Protocol, **defaults: Any) -> dict[str, Any]:
     """The parameters of a probe; numbers are at least 1, and a metric is one of two."""
     rules = parameters(protocol, **defaults)
@@ -136,18 +137,13 @@ class NearestNeighbors:
 
     def _search(self, space: Space, splits: Sequence[Split], threads: int) -> list[np.ndarray]:
         """The nearest training samples of each tested sample, by split."""
-        shapes = [(len(split.test), min(self.neighbors, len(split.train))) for split in splits]
-        found = [np.empty(shape, np.int64) for shape in shapes]
+        found = [np.empty((len(split.test), min(self.neighbors, len(split.train))), np.int64) for split in splits]
+
+        def see(number: int, here: np.ndarray, order: np.ndarray, train: np.ndarray) -> None:
+            found[number][here] = first_of(order, train, found[number].shape[1])
+
         rows, places = tested_rows(splits)
-        masks = training_masks(splits)
-
-        def see(block: slice, order: np.ndarray) -> None:
-            for place, mask, nearest in zip(places, masks, found, strict=True):
-                here, row = within(place, block)
-                if here.size:
-                    nearest[here] = first_of(order[row], mask, nearest.shape[1])
-
-        space.visit(space.x[rows], see, threads)
+        space.visit(space.x[rows], places, splits, see, threads)
         return found
 
     def fit(self, split: Split) -> Fit:

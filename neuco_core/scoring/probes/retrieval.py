@@ -12,7 +12,7 @@ import numpy as np
 
 from neuco_core.protocol import Protocol
 from neuco_core.scoring.probes import Fit, Split
-from neuco_core.scoring.probes.knn import Space, checked, tested_rows, training_masks, within
+from neuco_core.scoring.probes.knn import Space, checked, tested_rows
 from neuco_core.versions import versioned
 
 
@@ -56,18 +56,14 @@ class Retrieval:
             places = [np.arange(end - len(groups), end) for end, (groups, _) in zip(ends, drawn, strict=True)]
             points = np.concatenate([space.x[groups].mean(axis=1) for groups, _ in drawn])
             wanted = np.concatenate([labels for _, labels in drawn])
-        masks = training_masks(splits)
         found = [np.empty((len(place), 3)) for place in places]
 
-        def see(block: slice, order: np.ndarray) -> None:
-            relevant = np.take_along_axis(wanted[block] @ labels.T > 0, order, axis=1)
-            for place, mask, values in zip(places, masks, found, strict=True):
-                here, row = within(place, block)
-                if here.size:
-                    ranked = relevant[row][mask[order[row]]].reshape(len(here), -1)
-                    values[here] = measures_of(ranked, self.at)
+        def see(number: int, here: np.ndarray, order: np.ndarray, train: np.ndarray) -> None:
+            gallery = order[train[order]].reshape(len(here), -1)
+            relevant = wanted[places[number][here]] @ labels.T > 0
+            found[number][here] = measures_of(np.take_along_axis(relevant, gallery, axis=1), self.at)
 
-        space.visit(points, see, threads)
+        space.visit(points, places, splits, see, threads)
         return found
 
     def _drawn(self, split: Split, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
