@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from neuco_core.specs import CellSource as CellSource
     from neuco_core.specs import Check as Check
     from neuco_core.specs import Coder as Coder
+    from neuco_core.specs import ColumnSource as ColumnSource
     from neuco_core.specs import Command as Command
     from neuco_core.specs import Dataset as Dataset
     from neuco_core.specs import Engine as Engine
@@ -60,7 +61,7 @@ _PUBLIC = {
     "load_dataset load_method load_protocol load_suite load_task",
     "protocol": "Protocol",
     "scoring.scorer": "Score score",
-    "specs": "Baseline BoardKind CellSource Check Coder Command Dataset Engine Method Metric Panel Probe "
+    "specs": "Baseline BoardKind CellSource Check Coder ColumnSource Command Dataset Engine Method Metric Panel Probe "
     "PublishedSource Remote Splitter Suite Task",
     "studies.compare": "compare",
     "studies.evaluate": "Results evaluate",

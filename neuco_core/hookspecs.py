@@ -8,7 +8,7 @@ checks, engines, kinds of boards and what their pages show.
 
 Entry-point groups: ``neuco.datasets``, ``neuco.tasks``, ``neuco.methods``, ``neuco.metrics``, ``neuco.probes``,
 ``neuco.splitters``, ``neuco.engines``, ``neuco.boards``, ``neuco.commands``, ``neuco.checks``, ``neuco.panels``,
-``neuco.published``, ``neuco.cells``, ``neuco.coders``.
+``neuco.published``, ``neuco.cells``, ``neuco.columns``, ``neuco.coders``.
 """
 
 from __future__ import annotations
@@ -191,6 +191,20 @@ def neuco_cells() -> Iterable[specs.CellSource]:  # type: ignore[empty-body]
             return ExtraCells(dict.fromkeys(empty, guess), "A guess.")
 
         yield CellSource(id="soil", fill=half)
+    """
+
+
+def neuco_columns() -> Iterable[specs.ColumnSource]:  # type: ignore[empty-body]
+    """Yield sources of columns that stand behind those of a board's kind, are stored with it and never rank.
+
+    @hookimpl
+    def neuco_columns():
+        def splits(board, cells):
+            from neuco_core.boards.model import Column
+            least = {row.method: min(cell.splits for cell in row.cells.values()) for row in board.ranked}
+            yield Column("soil_splits", "Fewest splits", format="integer"), least, {}  # no intervals
+
+        yield ColumnSource(id="soil", columns=splits)
     """
 
 

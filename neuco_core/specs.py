@@ -502,3 +502,13 @@ class CellSource(Spec):
     """``fill(board)`` returns ``ExtraCells``: values for empty cells of a board, marked, and never ranked."""
 
     fill: Target
+
+
+@dataclass(frozen=True, kw_only=True)
+class ColumnSource(Spec):
+    """``columns(board, cells)`` yields columns for a board, each with its values and intervals by method.
+
+    ``cells`` are those of the board's tasks under each protocol on record, the board's own first.
+    """
+
+    columns: Target

@@ -176,6 +176,18 @@ def from_records(records: Iterable[Record], suite: Suite, stale: Callable[[Recor
     return Cells(tuple(tasks), tuple(methods.values()), cells)
 
 
+def by_protocol(
+    records: Iterable[Record], suite: Suite, stale: Callable[[Record], str | None] | None = None
+) -> dict[str, Cells]:
+    """The cells of a suite's tasks under each protocol by which they were scored, the suite's own first."""
+    found: dict[str, list[Record]] = {suite.protocol: []}
+    for record in records:
+        if record.task in suite.tasks:
+            found.setdefault(record.protocol, []).append(record)
+    others = {name: replace(suite, protocol=name) for name in sorted(found.keys() - {suite.protocol})}
+    return {name: from_records(found[name], one, stale) for name, one in {suite.protocol: suite, **others}.items()}
+
+
 def _chosen(records: Iterable[Record], task: int, method: int) -> Record:
     """The record of these versions of task and method, or the newest of those that tell why there is none."""
     return max(

@@ -1,7 +1,7 @@
 """What a board shows besides scores: facts of methods, what they cost, and values for empty cells. None changes a rank.
 
-Facts are declared by plugins, cost is measured and comes from records, values for empty cells come from whoever
-registers them: these are marked, and shown on request.
+Facts are declared by plugins, cost is measured and comes from records, columns behind those of the kind and values for
+empty cells come from whoever registers them: the latter are marked, and shown on request.
 """
 
 from __future__ import annotations
@@ -16,14 +16,27 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from neuco_core.boards.model import TRUST, Board, BoardRow, Column, ExtraCells, Number, read_part
+from neuco_core.boards.cells import Cells
+from neuco_core.boards.model import (
+    RANDOM,
+    TRUST,
+    Board,
+    BoardRow,
+    Column,
+    ExtraCells,
+    Interval,
+    Number,
+    number,
+    read_part,
+    rounded,
+)
 from neuco_core.env import layers
 from neuco_core.errors import DataError, NeucoError
 from neuco_core.plugins.catalog import catalog, load_dataset, load_method, load_task
 from neuco_core.protocol import load_protocol
 from neuco_core.records.model import Record
 from neuco_core.scoring.splits import cut_groups
-from neuco_core.specs import FITTED, CellSource, Dataset, Method, resolve, versioned_id
+from neuco_core.specs import FITTED, CellSource, ColumnSource, Dataset, Method, resolve, versioned_id
 
 MACHINE, TRUSTED = "machine_spread", "trust"
 CONFIRMED = "confirmed.json"  # in the registry: by label of a method, where its model's author has said so
@@ -173,6 +186,29 @@ def or_none(load: Any, name: str) -> Any:
     with suppress(NeucoError):
         return load(name)
     return None
+
+
+def with_columns(board: Board, cells: Mapping[str, Cells]) -> Board:
+    """The board with the columns of all sources behind its own; one that fails harms neither it nor the others."""
+    for source in catalog().all(ColumnSource).values():
+        try:
+            for column, values, intervals in resolve(source.columns)(board, cells):
+                board = _with_column(board, column, rounded(values), intervals)
+        except Exception as error:  # it is anybody's code
+            log.warning("%s: no column from %s: %s: %s", board.about.id, source.id, type(error).__name__, error)
+    return board
+
+
+def _with_column(board: Board, column: Column, values: Mapping[str, Any], intervals: Mapping[str, Any]) -> Board:
+    rows = []
+    for row in board.rows:
+        if row.method in values:
+            row = replace(row, values={**row.values, column.key: values[row.method]})
+        if row.method in intervals:
+            interval = Interval(*(number(end, RANDOM) for end in intervals[row.method]))
+            row = replace(row, intervals={**row.intervals, column.key: interval})
+        rows.append(row)
+    return replace(board, columns=(*board.columns, column), rows=tuple(rows))
 
 
 def extra_cells(board: Board) -> ExtraCells | None:

@@ -18,8 +18,9 @@ from typing import Any
 from msgspec.structs import replace
 
 from neuco_core.boards.build import build_board
+from neuco_core.boards.cells import by_protocol
 from neuco_core.boards.diff import changes
-from neuco_core.boards.facts import read_confirmed, with_facts
+from neuco_core.boards.facts import read_confirmed, with_columns, with_facts
 from neuco_core.boards.model import Board, plain, read_part
 from neuco_core.env import layers
 from neuco_core.errors import DataError, NeucoError, UnknownIdError
@@ -171,7 +172,9 @@ class Current:
         """The board of a suite; with ``only``, the pool is the methods that match one of the patterns."""
         chosen = self.choose_records(only)
         of_suite = [r for r in chosen if r.task in suite.tasks and r.protocol == suite.protocol]
-        board = with_facts(build_board(chosen, suite, options, stale=self.why_stale), of_suite, self.confirmed)
+        board = build_board(chosen, suite, options, stale=self.why_stale)
+        board = with_columns(board, by_protocol(chosen, suite, self.why_stale))
+        board = with_facts(board, of_suite, self.confirmed)
         return replace(board, rule=f"{board.rule}; only the methods {', '.join(only)}") if only else board
 
 

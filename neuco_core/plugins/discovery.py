@@ -32,12 +32,13 @@ NOUNS: dict[str, type[Spec]] = {
     "panel": specs.Panel,
     "published": specs.PublishedSource,
     "cells": specs.CellSource,
+    "column": specs.ColumnSource,
     "coder": specs.Coder,
 }
 PLURAL = {noun: noun if noun in ("published", "cells") else f"{noun}s" for noun in NOUNS}
 HOOKS = {f"neuco_{plural}": noun for noun, plural in PLURAL.items()}
 CONTENT = frozenset(("dataset", "task", "method"))
-USES = frozenset(("command", "check", "panel", "published", "cells"))
+USES = frozenset(("command", "check", "panel", "published", "cells", "column"))
 # Our own packages of plugins. Content brings no uses, so that a contributed task cannot judge or draw others;
 # extensions bring no content, so that their names take no id from anybody's.
 IN_TREE = {

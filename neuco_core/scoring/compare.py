@@ -80,27 +80,6 @@ def paired_test(a: Sequence[float], b: Sequence[float], test_to_train: float, co
     )
 
 
-def difference(
-    a: Sequence[float] | np.ndarray,
-    b: Sequence[float] | np.ndarray,
-    ratios: tuple[float, float],
-    confidence: float = 0.95,
-) -> tuple[float, float, float]:
-    """Of mean scores over splits of two kinds, such as random ones and blocks, A − B: with the ends of its interval.
-
-    ``ratios`` are test/train of both. Their errors are taken for independent; of one set of samples they are rather
-    alike, so that the interval is too wide rather than too narrow.
-    """
-    first, second = (np.array([value for value in scores if math.isfinite(value)]) for scores in (a, b))
-    fewest = min(len(first), len(second))
-    gap = float(first.mean() - second.mean()) if fewest else math.nan
-    if fewest < 2:
-        return gap, math.nan, math.nan
-    variance = sum(x.var(ddof=1) * (1 / len(x) + ratio) for x, ratio in zip((first, second), ratios, strict=True))
-    _, _, reach = _student(gap, math.sqrt(variance), fewest - 1, confidence)
-    return gap, gap - reach, gap + reach
-
-
 def _student(mean: float, error: float, freedom: int, confidence: float) -> tuple[float, float, float]:
     """t, its two-sided p-value and the half width of the interval."""
     if math.isnan(error):

@@ -39,15 +39,16 @@ class TableLayout:
 
 
 def layout(page: PageData) -> TableLayout:
-    """The columns that are drawn against each other are always shown; a board without tasks has room for all."""
+    """Columns that are drawn against each other, or have intervals, are always shown; without tasks all have room."""
     board, rows = page.board, page.table_rows
     filled = with_values(board.columns, rows)
     numbers = [column for column in filled if column.format in ("number", "percent", "integer")]
     pair = [column for key in board.scatter or () for column in numbers if column.key == key]
-    bars = pair[-1:] or [column for column in numbers if any(column.key in row.intervals for row in rows)][:1]
+    wide = [column for column in numbers if any(column.key in row.intervals for row in rows)]
+    bars = pair[-1:] or wide[:1]
     beside = [column for column in axes(board) if column in filled and column not in bars]
     rest = [column for column in filled if column not in (*bars, *beside)]
-    after = [column for column in rest if column in pair or not board.tasks or len(filled) <= 3]
+    after = [column for column in rest if column in (*pair, *wide) or not board.tasks or len(filled) <= 3]
     more = [column for column in rest if column not in after]
     return TableLayout(tuple(bars), tuple(beside), tuple(after), (*more, *board.fact_columns))
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from neuco_core.boards.build import TooManyCellsError
-from neuco_core.boards.cells import Cells, day_of, from_records
+from neuco_core.boards.cells import Cells, by_protocol, day_of, from_records
 from neuco_core.boards.facts import extra_cells, or_none
 from neuco_core.boards.model import Board, BoardCell, BoardRow, ExtraCells
 from neuco_core.boards.published import Published, list_published
@@ -80,6 +80,15 @@ class PageData:
     def table_rows(self) -> tuple[BoardRow, ...]:
         """The rows of the table; a copy of another method is named beside that one."""
         return tuple(row for row in self.board.shown if not row.same_as)
+
+    @cached_property
+    def protocols(self) -> Mapping[str, Cells]:
+        """The cells of the board's tasks under each protocol on record, the board's own first."""
+        about = self.board.suite
+        if about is None or self.cells is None:
+            return {}
+        suite = Suite(id=self.id, tasks=about.tasks, protocol=about.protocol)
+        return {**by_protocol(self.elsewhere, suite), about.protocol: self.cells}
 
     @property
     def updated(self) -> str:

@@ -137,6 +137,19 @@ def use_cells() -> None:
     assert {key: cell.values for key, cell in extra.cells.items()} == {("a", "sand"): {"score": 0.5}}
 
 
+def use_columns() -> None:
+    from neuco_core.boards.build import build_board
+    from neuco_core.boards.facts import with_columns
+    from neuco_core.specs import Suite
+    from tests.boards.helpers import make_records
+
+    records = make_records({"a": {"ph": 0.2}, "b": {"ph": 0.6}})
+    plain = build_board(records, Suite(id="soil", tasks={"ph": 1}))
+    board = with_columns(plain, {})
+    assert [(row.rank, row.values["soil_splits"]) for row in board.rows] == [(1, 8), (2, 8)]
+    assert board.columns == (*plain.columns, board.columns[-1])
+
+
 def use_coders() -> None:
     coder = resolve(catalog.catalog().load(neuco_core.Coder, "soil_tenths").factory)("")
     codes = coder.encode(np.float32([[0.12, -3.0]]))
@@ -165,4 +178,4 @@ def test_there_is_a_hook_for_every_noun() -> None:
 
 
 def test_the_manual_is_short() -> None:
-    assert len(Path(hookspecs.__file__).read_text().splitlines()) < 220, "fourteen hooks, each with an example"
+    assert len(Path(hookspecs.__file__).read_text().splitlines()) < 240, "fifteen hooks, each with an example"
