@@ -113,7 +113,7 @@ class Reconciling:
         self.lines.append(f"plan: {counts}" + (f"; {left} are left for the next run" if left > 0 else ""))
         cells = find_cells(self.plugins, [label for *label, _ in planned["cells"]])
         by_plugin: dict[str, list[CellToScore]] = {}
-        # By lot: else those that come again each night, as they are held back or fail, would hold up all others.
+        # In random order, so that cells that fail or are held back each night cannot hold up the others.
         for cell in random.sample(cells, min(most, len(cells))):
             by_plugin.setdefault(cell.methods.touched.folder, []).append(cell)
         material = Material(self.boxes, self.plugins, merged=True)
@@ -198,7 +198,7 @@ def moved(old: Record | None, new: Record) -> str:
 def leads(first: Record, others: Iterable[Record]) -> str:
     """How a method's first score is better than the interval of the best on record, in words; "" if it is not.
 
-    Nothing is known yet that it could be compared with, and only a score that good gains by being false. Where few
+    There is no earlier score to compare it with, so only one above the current best is held back. Where few methods
     have a score, as after a run on a new task that was cut short, the best of them says nothing.
     """
     cell, sign = (first.task, first.task_version, first.protocol), 1 if first.greater_is_better else -1

@@ -94,8 +94,7 @@ def removed(
 ) -> Iterator[Finding]:
     """A plugin may go, unless a frozen suite, a task of another plugin or its baseline needs what it registers.
 
-    Whose it is git cannot tell for certain, so what is lost is said aloud, and what a suite compares waits for a
-    maintainer.
+    Git cannot prove who owns it, so losses are reported, and what a suite compares waits for a maintainer.
     """
     gone = next((plugin for plugin in plugins if plugin.touched.folder == touched.folder), None)
     if gone is None:

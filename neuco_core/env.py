@@ -99,12 +99,12 @@ def layers(registry: Path, top: Path | None = None) -> tuple[Path, ...]:
     Scores and boards are written to the first one. In a checkout git does not see it, since only main writes these.
     ``top`` leaves out what lies above that one.
     """
-    found: tuple[Path, ...] = (registry,)
+    registries: tuple[Path, ...] = (registry,)
     root, shipped = checkout(), PACKAGE / "_registry"
     if os.environ.get("NEUCO_REGISTRY"):
         pass
     elif root and registry == root / "registry":
-        found = (root / ".neuco", registry)
+        registries = (root / ".neuco", registry)
     elif shipped.is_dir() and registry == user_registry():
-        found = (registry, shipped)
-    return found[found.index(top) :] if top else found
+        registries = (registry, shipped)
+    return registries[registries.index(top) :] if top else registries

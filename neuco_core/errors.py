@@ -53,8 +53,8 @@ class NeucoError(Exception):
 
     def __str__(self) -> str:
         # A name, a row or a column comes first; a path or an address is long, and comes after what people want to read.
-        place = "" if self.where is None else str(self.where)
-        path, _, first = place.partition(", ") if "/" in place.partition(", ")[0] else ("", "", place)
+        where = "" if self.where is None else str(self.where)
+        path, _, first = where.partition(", ") if "/" in where.partition(", ")[0] else ("", "", where)
         text = f"{first}: {self.what}" if first else self.what
         values = {"expected": self.expected, "got": self.got}
         parts = [f"{word} {value}" for word, value in values.items() if value is not None]

@@ -259,7 +259,7 @@ def _method(method: str, records: Sequence[Record], scored: Mapping[int, set[str
 def fold(cells: Cells) -> tuple[Cells, dict[str, str]]:
     """The cells without copies, and by copy the method whose embeddings it has on every task on which it has any.
 
-    With one season, variants by season are one method: ranked, each copy would push others down and add to weights.
+    Methods with the same embeddings count once: ranked, each copy would push others down and add to weights.
     A baseline is never the copy of what is none. Else the copy is the one that came later, by day: ids could be chosen.
     """
     seen: dict[tuple[object, ...], str] = {}

@@ -98,11 +98,11 @@ def grid(board: Board, values: str = "", more: Iterable[str] = (), only: Sequenc
     )
 
 
-def _best(values: Mapping[int, str | Number], place: int, *, higher: bool) -> list[tuple[int, int]]:
+def _best(values: Mapping[int, str | Number], column: int, *, higher: bool) -> list[tuple[int, int]]:
     """The cells (row, column) with the best of some values, by row; all of them stand in the column at ``place``."""
     numbers = {r: value for r, value in values.items() if isinstance(value, int | float)}
     top = (max if higher else min)(numbers.values(), default=None)
-    return [(r, place) for r, value in numbers.items() if value == top]
+    return [(r, column) for r, value in numbers.items() if value == top]
 
 
 def _reduced(board: Board, patterns: Sequence[str]) -> Board:

@@ -48,8 +48,8 @@ def read_board(path: Path) -> Board:
 
 def board_layer(registry: Path, suite: str) -> Path:
     """The registry that has the board: this one's first layer, or the next below that; the first if none has it."""
-    found = layers(registry)
-    return next((layer for layer in found if board_path(layer, suite).exists()), found[0])
+    registries = layers(registry)
+    return next((layer for layer in registries if board_path(layer, suite).exists()), registries[0])
 
 
 def stored_board(registry: Path, suite: str) -> Board:

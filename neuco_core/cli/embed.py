@@ -62,7 +62,7 @@ def embed(
     that were made before, from the same data, method, parameters and code, are taken from the cache. With
     another --engine than local, workers encode shards of 256 samples; a worker that dies costs the shard it had.
     """
-    given = parse_params(params)
+    encoder_params = parse_params(params)
     left_out: dict[str, str] = {}
     options = EncodeOptions(
         batch_size=batch_size,
@@ -75,7 +75,7 @@ def embed(
     if dry_run:
         if method.files:
             raise UsageError(f"method {method.id!r} reads a file: there is nothing to estimate")
-        times = estimate(method, load_dataset(dataset_id), given, options)
+        times = estimate(method, load_dataset(dataset_id), encoder_params, options)
         if as_json:
             echo_json(times.to_json())
         else:
@@ -92,13 +92,13 @@ def embed(
     if out.exists() and not force:
         raise UsageError("the file already exists", where=out, hint="Use --force to replace it")
     if engine == "local":
-        embeddings = method_embeddings(method, dataset_id, given, options)
+        embeddings = method_embeddings(method, dataset_id, encoder_params, options)
     elif leave_out_damaged:
         raise UsageError("--leave-out-damaged works with the local engine only", got=f"--engine {engine}")
     else:
         jobs = jobs or available_cores()
         runner, limits = open_engine(engine, jobs), default_limits(jobs)
-        embeddings = encode_shards(runner, limits, method, dataset_id, given, options)
+        embeddings = encode_shards(runner, limits, method, dataset_id, encoder_params, options)
     write_embeddings(embeddings, out)
     rows, dim = embeddings.values.shape
     if as_json:

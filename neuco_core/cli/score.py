@@ -339,7 +339,7 @@ def _progress(engine: EngineLike, total: int) -> Iterator[Callable[[int, Record]
     """A bar on a terminal, moved by what the workers report; elsewhere a line for each record."""
     with show_progress(lines=False) as bar:
         shares: dict[str, float] = {}  # of the cells under way, by their labels
-        told: set[tuple[str, str]] = set()  # reasons of failures
+        reasons: set[tuple[str, str]] = set()  # reasons of failures
         count = 0
 
         def moved(step: Step, share: float) -> None:
@@ -356,7 +356,7 @@ def _progress(engine: EngineLike, total: int) -> Iterator[Callable[[int, Record]
             if bar is not None:
                 bar(number / max(total, 1), label)
             else:
-                click.echo(f"[{number}/{total}] {describe(record, told)}", err=True)
+                click.echo(f"[{number}/{total}] {describe(record, reasons)}", err=True)
 
         engine.progress = moved if bar is not None else None
         yield ended

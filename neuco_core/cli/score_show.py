@@ -123,17 +123,17 @@ def describe_plans(plans: Sequence[Plan], *, as_json: bool) -> None:
         click.echo(line)
 
 
-def describe(record: Record, told: set[tuple[str, str]] | None = None) -> str:
+def describe(record: Record, reasons: set[tuple[str, str]] | None = None) -> str:
     """A line on a record that was just made; a reason that was ``told`` before is not told again."""
     name = "{} on {}".format(*record.key)
     if record.mean is not None:
         scores = f"{record.metric} {record.mean:.4f} ± {record.std:.4f}, Q {record.q:.2f}"
         return f"ok {name}: {scores}, {split_count(record.per_split)} splits"
     reason, gist = record.reason, (record.status, _gist(record.reason, record.key[1]))
-    if told is not None and gist in told:
+    if reasons is not None and gist in reasons:
         reason = "as above"
-    elif told is not None:
-        told.add(gist)
+    elif reasons is not None:
+        reasons.add(gist)
     return clean(f"{record.status} {name}: {record.failure + ': ' if record.failure else ''}{reason}")
 
 
@@ -333,10 +333,10 @@ def _remarks(scored: Sequence[tuple[PlannedOutcome, Record]]) -> Iterator[str]:
         if remark:
             yield f"{record.key[1]}, {record.key[0]}: a few splits rule the mean: {remark}"
     tasks = {o.cell.task.label: o.cell.task for o, _ in scored}
-    own: dict[str, list[str]] = {}
+    by_voucher: dict[str, list[str]] = {}
     for label, task in tasks.items():
-        own.setdefault(vouched_by_user(task), []).append(label)
-    for how, labels in own.items():
+        by_voucher.setdefault(vouched_by_user(task), []).append(label)
+    for how, labels in by_voucher.items():
         if how:
             yield f"labels {how}, not known to the registry: {join_names(labels)}"
     lost = {

@@ -103,20 +103,20 @@ def _line(check: Verified, told: set[str] | None = None) -> str:
     return clean(name + difference + (f": {reason}" if reason else ""))
 
 
-def _once(reason: str, told: set[str]) -> str:
+def _once(reason: str, reasons: set[str]) -> str:
     """A reason, or that it stands above: one changed file concerns every method."""
-    if reason and reason in told:
+    if reason and reason in reasons:
         return "as above"
-    told.add(reason)
+    reasons.add(reason)
     return reason
 
 
 def _show(checks: Sequence[Verified], tolerance: float, cached: bool) -> None:
     rows = []
-    told: set[str] = set()
+    reasons: set[str] = set()
     for check in checks:
         difference = "" if check.difference is None else f"{check.difference:.2g}"
-        rows.append([*check.record.key, check.verdict, difference, _once(check.reason, told)])
+        rows.append([*check.record.key, check.verdict, difference, _once(check.reason, reasons)])
     click.echo(table(["method", "task", "protocol", "verdict", "difference", "reason"], rows, right=(4,)))
     elsewhere = sum(check.verdict == MACHINE for check in checks)
     open_ones = sum(check.confirmed is None for check in checks) - elsewhere

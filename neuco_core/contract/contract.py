@@ -104,7 +104,7 @@ def _each_error_once(findings: list[Finding], essential: Container[str]) -> list
     for finding in findings:
         if finding.status == FAILED:
             failed.setdefault(finding.detail, []).append(finding.check)
-    told: list[Finding] = []
+    merged: list[Finding] = []
     for finding in findings:
         checks = failed.get(finding.detail, [])
         first = next((check for check in checks if check in LABELS), checks[0] if checks else finding.check)
@@ -112,8 +112,8 @@ def _each_error_once(findings: list[Finding], essential: Container[str]) -> list
             reason = f"no labels: `{first}` says why" if first in LABELS else f"the same error as `{first}`"
             lacking = finding.check in essential
             finding = msgspec.structs.replace(finding, status=SKIPPED, detail=reason, cure="", lacking=lacking)
-        told.append(finding)
-    return told
+        merged.append(finding)
+    return merged
 
 
 def all_checks(noun: str | None = None) -> list[Check]:

@@ -114,10 +114,12 @@ class CubeBatch:
         return cls(ids, cubes, batches[0].bands, batches[0].seasons)
 
     def _places(self, name: str) -> list[int]:
-        places = [place for place, band in enumerate(self.bands) if band == name or band.partition("/")[0] == name]
-        if not places:
+        band_indices = [
+            index for index, band in enumerate(self.bands) if band == name or band.partition("/")[0] == name
+        ]
+        if not band_indices:
             raise DataError(f"no band or modality {name!r}", where="cubes", got="bands " + shown(self.bands, 30))
-        return places
+        return band_indices
 
     def xarray(self) -> xarray.DataArray:
         """The batch with named samples, seasons, bands and modalities.

@@ -112,9 +112,9 @@ class StoredArray:
     def _touching(self) -> Iterator[tuple[tuple[int, ...], tuple[slice, ...]]]:
         """Each chunk of a season, by its place in the grid, and which part of (band, y, x) it fills."""
         sizes = list(zip(self.shape[2:], self.chunks[2:], strict=True))
-        for place in itertools.product(*(range(math.ceil(whole / part)) for whole, part in sizes)):
-            filled = zip(place, sizes, strict=True)
-            yield place, tuple(slice(at * part, min((at + 1) * part, whole)) for at, (whole, part) in filled)
+        for index in itertools.product(*(range(math.ceil(whole / part)) for whole, part in sizes)):
+            filled = zip(index, sizes, strict=True)
+            yield index, tuple(slice(at * part, min((at + 1) * part, whole)) for at, (whole, part) in filled)
 
     def _unpacked(self, data: bytes) -> Any:
         """A chunk without its compressor; None if it has another size than declared, which takes no memory to see."""

@@ -70,18 +70,18 @@ def linked_file(dataset_id: str, remote: Remote) -> Path | None:
 
     None if there is no copy, or if the copy lacks the file and it can be fetched and verified instead.
     """
-    places = [tail for url in remote.urls if not is_local(url) for tail in tails(url)]
-    root = dataset_root(dataset_id) if places else None
+    relative_paths = [tail for url in remote.urls if not is_local(url) for tail in tails(url)]
+    root = dataset_root(dataset_id) if relative_paths else None
     if root is None:
         return None
     pin = find_pin(remote)
-    path = next((root / place for place in places if (root / place).is_file()), None)
+    path = next((root / relative for relative in relative_paths if (root / relative).is_file()), None)
     if path is not None and pin is not None:
         verify(path, pin, f"{path} (the local copy of {dataset_id!r})")
     if path is None and pin is None:
         hint = f"Put it there, run `neuco data link {dataset_id} FOLDER` to use another folder, or "
         hint += "`neuco data pin TASK` to download and confirm it"
-        raise UnpinnedError(f"{places[0]} is not in this local copy of {dataset_id!r}", where=root, hint=hint)
+        raise UnpinnedError(f"{relative_paths[0]} is not in this local copy of {dataset_id!r}", where=root, hint=hint)
     return path
 
 

@@ -217,7 +217,7 @@ def _with_retries(transport: Transport, url: str, sink: Sink, settings: Settings
         try:
             return transport(url, sink, settings)
         except TransientError as error:
-            # A large file over a bad line: a try that brought it forward does not use up the patience.
+            # A large file over a bad line: tries are counted anew after each one that brought at least 1 MiB.
             tries = 1 if sink.received >= furthest + MIB else tries + 1
             furthest = max(furthest, sink.received)
             if tries > settings.retries:

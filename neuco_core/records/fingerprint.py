@@ -117,7 +117,7 @@ class CellInputs:
     def changes(self, record: Record, now: Mapping[str, Scalar], method: Method, task: Task) -> list[str]:
         """What is not as it was when a record was made, in words. What cannot be known here is not compared.
 
-        Of a score whose inputs are the same: what it says of its method and metric and they do not say themselves.
+        Also what a score copied from its method or metric, where that no longer matches.
         """
         then, changes = record.inputs, []
         # The usual case, decided without looking at single fields.
@@ -286,7 +286,7 @@ class Present:
                 return f"there is nothing to score: {nothing}"
             now = inputs.of(method, task)
             if record.method_version < method.version:
-                # Its successor took the place of its code, so this is all that can be said of its embeddings.
+                # The code of the earlier version is gone, so its embeddings cannot be compared.
                 now |= {"method_version": record.method_version, "embeddings_from": None}
             return "; ".join(inputs.changes(record, now, method, task))
         except UnknownIdError as error:

@@ -66,7 +66,7 @@ def open_file(
     samples: dict[str, set[str]] = {}  # by dataset
     comparable: dict[str, dict[str, None]] = {}  # by dataset: the samples that other methods are scored on
     warnings: dict[str, None] = dict.fromkeys(oddities(embeddings))
-    found: list[Leak] = []
+    all_leaks: list[Leak] = []
     for task in tasks:
         with suppress(NeucoError):  # labels that cannot be had: the plan says so
             labels = shared_labels(task, shared)
@@ -75,10 +75,10 @@ def open_file(
                 samples.setdefault(task.dataset, set()).update(labelled[task.label])
                 comparable.setdefault(task.dataset, {}).update(dict.fromkeys(labels.ids))
                 of_task = list(leaks(embeddings, labels))
-                found += of_task
+                all_leaks += of_task
                 warnings.update((leak.sentence, None) for leak in of_task)
     if not allow_labels:
-        refuse_labels(path, found)
+        refuse_labels(path, all_leaks)
     overlap = any(first & second for first, second in itertools.combinations(samples.values(), 2))
     if not several or overlap:
         require_one_dataset(path, tasks, {task: len(names) for task, names in labelled.items()})
@@ -98,9 +98,9 @@ def open_file(
     return EmbeddingsFile(path.absolute(), method, strict, left_out, ids, columns, tuple(warnings), tuple(gaps), first)
 
 
-def refuse_labels(path: Path, found: Iterable[Leak]) -> None:
+def refuse_labels(path: Path, all_leaks: Iterable[Leak]) -> None:
     """Refuse a file with labels beyond doubt: it would come first, and a warning is soon out of sight."""
-    same = [leak for leak in found if leak.same]
+    same = [leak for leak in all_leaks if leak.same]
     if same:
         columns = join_names([*dict.fromkeys(leak.column for leak in same)])
         hint = f"Leave {columns} out of the file; if it is meant, add {ALLOW}, in Python allow_labels=True"
@@ -165,33 +165,33 @@ def find_files(names: Iterable[Path]) -> list[Path]:
     """The files that paths, patterns (``runs/*.csv``) and folders name; a folder of TerraTorch's stays one."""
     files: list[Path] = []
     for name in names:
-        found = _files_of(name)
+        paths_found = _files_of(name)
         by_id: dict[str, list[str]] = {}
-        for path in found:
+        for path in paths_found:
             by_id.setdefault(method_id(path), []).append(path.name)
         alike = next((paths for paths in by_id.values() if len(paths) > 1), None)
         if alike:
             raise UsageError("two files would be the same method", where=name, got=", ".join(alike), hint=ONE_BY_ONE)
-        files += found
+        files += paths_found
     return files
 
 
 def _files_of(name: Path) -> list[Path]:
     if name.is_dir():
-        found = sorted(path for path in name.iterdir() if path.is_file() and path.suffix.lower() in FORMATS)
-        theirs = [path for path in found if path.name in WHOLE or path.name.endswith(SAMPLE)]
-        if theirs and found != theirs:
-            got = f"{theirs[0].name} and {next(path.name for path in found if path not in theirs)}"
+        paths = sorted(path for path in name.iterdir() if path.is_file() and path.suffix.lower() in FORMATS)
+        theirs = [path for path in paths if path.name in WHOLE or path.name.endswith(SAMPLE)]
+        if theirs and paths != theirs:
+            got = f"{theirs[0].name} and {next(path.name for path in paths if path not in theirs)}"
             raise UsageError("TerraTorch's embeddings and other files", where=name, got=got, hint=ONE_BY_ONE)
-        return [name] if theirs or not found else found
+        return [name] if theirs or not paths else paths
     if name.exists():
         return [name]
     if not any(mark in str(name) for mark in "*?["):
         raise DataError("no such file", where=name)
-    found = sorted(Path(name.anchor or ".").glob(str(name.relative_to(name.anchor))))
-    if not found:
+    paths = sorted(Path(name.anchor or ".").glob(str(name.relative_to(name.anchor))))
+    if not paths:
         raise UsageError("no file fits this pattern", where=name)
-    return found
+    return paths
 
 
 def free_names(paths: Iterable[Path], name: str = "", taken: Collection[str] = ()) -> dict[Path, str]:

@@ -88,12 +88,12 @@ def kappa(truth: np.ndarray, prediction: np.ndarray) -> float:
 
     1 − Σ (p − y)² / (the same for pairs drawn at random); several outputs are averaged. For whole numbers only.
     """
-    grades, said = np.asarray(truth, np.float64), np.rint(prediction)
+    grades, rounded = np.asarray(truth, np.float64), np.rint(prediction)
     if (grades != np.rint(grades)).any():
         raise ScoreError("kappa is for grades", expected="labels that are whole numbers", got=f"{grades.flat[0]:g}")
     with np.errstate(all="ignore"):
-        by_chance = grades.var(axis=0) + said.var(axis=0) + np.square(grades.mean(axis=0) - said.mean(axis=0))
-        return float(np.mean(1 - np.square(said - grades).mean(axis=0) / by_chance))
+        by_chance = grades.var(axis=0) + rounded.var(axis=0) + np.square(grades.mean(axis=0) - rounded.mean(axis=0))
+        return float(np.mean(1 - np.square(rounded - grades).mean(axis=0) / by_chance))
 
 
 def decide(prediction: np.ndarray) -> np.ndarray:
@@ -258,7 +258,7 @@ class Truth:
         """The metric of one prediction (n, outputs or classes); NaN if it is not a finite number."""
         if not self.regression:
             value = resolve(metric.function)(self.own, prediction)
-        elif metric.id == "r2":  # it has no unit: it is taken on the scaled labels, where its thresholds are at home
+        elif metric.id == "r2":  # it has no unit: its thresholds were chosen for scaled labels
             value = r2_steps(self.scaled, prediction[None], strict=self.strict)[0]
         else:
             pair = self.own, prediction * self.span + self.low  # in their own units

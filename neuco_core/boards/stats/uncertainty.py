@@ -126,9 +126,9 @@ def judged(
     """The ranking that is shown, those of the replicates, and what these and the scores say of all pairs."""
     shown, again = rank(observed, rule, baselines), rank(q, rule, baselines)
     scale = q_scale(shown, observed)
-    found = differences(tasks, scale)
-    in_order = (found.better > 0) & (shown.weighted[:, None] < shown.weighted)
-    pairs = Pairs(share_behind(-(scale[:, None] * q).sum(axis=1)), found.sure(LEVEL) & (in_order | in_order.T))
+    contrasts = differences(tasks, scale)
+    in_order = (contrasts.better > 0) & (shown.weighted[:, None] < shown.weighted)
+    pairs = Pairs(share_behind(-(scale[:, None] * q).sum(axis=1)), contrasts.sure(LEVEL) & (in_order | in_order.T))
     return shown, again, pairs
 
 
