@@ -281,10 +281,12 @@ class Present:
             if taken is not None:
                 return f"made from a file, but {taken.id!r} is a registered method now"
             method, task = self._method(record), load_task(f"{record.task}@{record.task_version}")
-            nothing = why_not(method, task.dataset) if record.ok else ""
-            if nothing:
+            nothing = why_not(method, task.dataset)
+            if nothing and record.ok:
                 return f"there is nothing to score: {nothing}"
             now = inputs.of(method, task)
+            if nothing:  # as a record that says so: it is of no embeddings
+                now |= {"embeddings_from": None}
             if record.method_version < method.version:
                 # The code of the earlier version is gone, so its embeddings cannot be compared.
                 now |= {"method_version": record.method_version, "embeddings_from": None}

@@ -122,6 +122,14 @@ def test_every_board_is_what_the_records_give(now: Current, committed_registry: 
     assert orphans(committed_registry, now.suites) == []  # of suites that are gone
 
 
+@pytest.mark.extensions
+def test_a_record_of_a_method_that_has_nothing_for_a_dataset_stays_true(now: Current) -> None:
+    """It is of no embeddings, so none have changed."""
+    records = [record for record in now.records if record.method.startswith("challenge_")]
+    assert {record.status for record in records} == {"not-applicable"}
+    assert not [record.key for record in records if record.key in now.stale]
+
+
 def stored_boards(registry: Path) -> list[Board]:
     return [read_board(path) for path in sorted((registry / "leaderboards").glob("*.json"))]
 

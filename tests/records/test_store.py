@@ -71,7 +71,7 @@ def test_a_bad_record_is_not_written(tmp_path: Path) -> None:
 
 def test_an_installed_registry_shows_through_that_of_the_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shipped, user = tmp_path / "shipped", tmp_path / "user"
-    monkeypatch.setattr(store, "layers", lambda registry: (user, shipped))
+    monkeypatch.setattr(store, "layers", lambda registry, top=None: (user, shipped))
     write_records(shipped, CELLS)
     own, more = scored("one", "task_0", seed=7), scored("one", "task_9")
     write_records(user, [own, more])
