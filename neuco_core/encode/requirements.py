@@ -15,7 +15,6 @@ import inspect
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +22,7 @@ from neuco_core.cubes.cubes import CubeSource, select
 from neuco_core.env import installed_version, requirement_name
 from neuco_core.errors import DataError, DependencyError, UsageError
 from neuco_core.files import read_limited
-from neuco_core.plugins.code_key import StandIn
+from neuco_core.plugins.code_key import StandIn, folder_of
 from neuco_core.text import join_names, shorten
 
 if TYPE_CHECKING:
@@ -116,17 +115,9 @@ def check_packages(method: Method) -> None:
 
 def lock_of(method: Method) -> Path | None:
     """The lock in the folder of the plugin that registers a method, if there is one."""
-    if method.origin is None:
-        return None
-    source = Path(method.origin.source)
-    if not source.is_dir():
-        try:
-            spec = find_spec(method.origin.source.partition(":")[0])
-        except (ImportError, ValueError):
-            return None
-        source = Path(spec.origin).parent if spec and spec.origin else source
-    path = source / FILE
-    return path if path.is_file() else None
+    folder = folder_of(method)
+    path = folder / FILE if folder else None
+    return path if path and path.is_file() else None
 
 
 @dataclass(frozen=True)

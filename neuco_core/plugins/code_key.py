@@ -105,6 +105,8 @@ def home_of(spec: Spec) -> str:
 
 def folder_of(spec: Spec) -> Path | None:
     """The folder of the plugin that registers a spec; a lone module has none."""
+    if spec.origin and Path(spec.origin.source).is_dir():
+        return Path(spec.origin.source)
     path = _locate(_package(home_of(spec)))
     return path if path is not None and path.is_dir() else None
 
