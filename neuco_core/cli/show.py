@@ -17,8 +17,8 @@ from neuco_core.cli.options import ids_of
 from neuco_core.cli.output import clean, echo_json, json_option
 from neuco_core.env import registry_dir
 from neuco_core.errors import NeucoError, UnknownIdError
-from neuco_core.fetch.fetch import cached, find_pin, is_local
-from neuco_core.fetch.links import linked_file
+from neuco_core.fetch.fetch import find_pin
+from neuco_core.fetch.links import labels_here
 from neuco_core.plugins.catalog import PROTOCOLS, catalog, list_tasks, load_task, task_protocol
 from neuco_core.plugins.discovery import NOUNS
 from neuco_core.records.model import Record
@@ -135,8 +135,7 @@ def _task_facts(task: Task) -> dict[str, Any]:
         scores.append(f"and {len(best) - MOST} more")
     facts: dict[str, Any] = {"pinned": find_pin(task.source) is not None, "scored_under": protocol, "scores": scores}
     try:
-        here = linked_file(task.dataset, task.source) is not None or cached(task.source) is not None
-        if not here and not (is_local(task.source.url) and facts["pinned"]):
+        if not labels_here(task):
             return facts
         labels = task.labels()
     except NeucoError as error:

@@ -9,7 +9,7 @@ from urllib.parse import unquote, urlsplit
 
 from neuco_core.errors import DataError, UnpinnedError, UsageError
 from neuco_core.fetch.cache import config_dir, exclusive, write_json
-from neuco_core.fetch.fetch import find_pin, is_local, user_pins, verify
+from neuco_core.fetch.fetch import cached, find_pin, is_local, user_pins, verify
 from neuco_core.fields import ID
 from neuco_core.files import read_strictly
 from neuco_core.plugins.catalog import list_tasks
@@ -83,6 +83,12 @@ def linked_file(dataset_id: str, remote: Remote) -> Path | None:
         hint += "`neuco data pin TASK` to download and confirm it"
         raise UnpinnedError(f"{relative_paths[0]} is not in this local copy of {dataset_id!r}", where=root, hint=hint)
     return path
+
+
+def labels_here(task: Task) -> bool:
+    """Whether a task's labels can be read and nothing is fetched: from a package, a linked copy or the cache."""
+    remote = task.source
+    return is_local(remote.url) or linked_file(task.dataset, remote) is not None or cached(remote) is not None
 
 
 def tails(url: str) -> Iterator[str]:

@@ -19,7 +19,7 @@ from neuco_core.boards.published import Published, list_published
 from neuco_core.boards.store import Current, current
 from neuco_core.cubes.pictures import Picture, pictures
 from neuco_core.errors import NeucoError
-from neuco_core.fetch.links import linked_file
+from neuco_core.fetch.links import labels_here
 from neuco_core.plugins.catalog import load_method, load_task
 from neuco_core.records.model import Record
 from neuco_core.specs import Content, Suite, Task
@@ -210,25 +210,18 @@ def _about(spec: Content, **facts: str) -> About:
     return About(spec.title, spec.description, spec.citation, spec.license, spec.tags, card, stated)
 
 
-def _at_hand(task: Task) -> bool:
-    """Whether the labels are in the package or linked: building a page fetches nothing."""
-    return task.source.url.startswith("pkg:") or linked_file(task.dataset, task.source) is not None
-
-
 @cache
 def task_pictures(task: Task) -> tuple[Picture, ...]:
     """A few samples, if labels and images are at hand; several suites may have the task, so they are kept."""
-    if not _at_hand(task):
-        return ()
     try:
-        return tuple(pictures(task))
+        return tuple(pictures(task)) if labels_here(task) else ()
     except (NeucoError, OSError):
         return ()
 
 
 def label_histogram(task: Task) -> Histogram | None:
     try:
-        if not _at_hand(task):
+        if not labels_here(task):
             return None
         labels = load_labels(task)
     except (NeucoError, OSError):

@@ -18,8 +18,7 @@ from typing import Any
 import numpy as np
 
 from neuco_core.errors import DataError, NeucoError, UsageError
-from neuco_core.fetch.fetch import cached, is_local
-from neuco_core.fetch.links import linked_file
+from neuco_core.fetch.links import labels_here
 from neuco_core.fields import ID
 from neuco_core.files import replacing
 from neuco_core.specs import Task
@@ -220,8 +219,7 @@ def compare(labels: Labels, others: Iterable[Task]) -> tuple[str | None, list[st
     content = _content(labels)
     for task in others:
         try:
-            here = is_local(task.source.url) or linked_file(task.dataset, task.source) or cached(task.source)
-            other = load_labels(task) if here else None
+            other = load_labels(task) if labels_here(task) else None
         except NeucoError:  # another task's broken file is not this contributor's concern
             other = None
         if other is None:
