@@ -213,7 +213,10 @@ class Changed(Selection):
 
     def read(self, ids: Sequence[str]) -> CubeBatch:
         batch = super().read(ids)
-        return replace(batch, values=self.change(batch)) if self.change else batch
+        if self.change is None:
+            return batch
+        # As batches are that were read: torch takes no array that runs backwards.
+        return replace(batch, values=np.ascontiguousarray(self.change(batch)))
 
 
 class Renamed:

@@ -15,11 +15,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from neuco_core.cubes.cubes import CubeBatch, batches
+from neuco_core.cubes.cubes import Changed, CubeBatch, batches
 from neuco_core.cubes.ssl4eo import L1C, MODALITIES, SSL4EOCubes
 from neuco_core.errors import DataError, DependencyError, UsageError
 from neuco_core.specs import Dataset
 from neuco_core.tables import limits
+from neuco_core.testing import TinyCubes
 from neuco_tasks.ssl4eo_s12_downstream import common, fake
 from tests.tables.test_embeddings import Trap
 
@@ -328,3 +329,14 @@ def test_the_registered_dataset_opens_a_linked_copy(folder: Path, monkeypatch: p
     cube = load_dataset("ssl4eo_s12_downstream").open(fake.sample_ids(1)[0] + ".zarr.zip")
     assert cube.sizes == {"season": 4, "band": 27, "y": 12, "x": 12}
     assert cube.sel(season="summer", band="s1/VV").values[0, 0] == fake.made_up(0, "s1", 2, 12)[0, 1, 0, 0, 0]
+
+
+def test_changed_images_lie_in_memory_as_those_that_are_read() -> None:
+    """An ordinary wrapper gives them to torch as they are, which takes no array that runs backwards."""
+    source = TinyCubes(bands=("a", "b"), seasons=("x", "y"), size=4)
+    changed = Changed(source)
+    changed.change = lambda batch: batch.values[:, ::-1, ::-1]
+    ids = source.ids()[:3]
+    values = changed.read(ids).values
+    assert (values == source.read(ids).values[:, ::-1, ::-1]).all()
+    assert values.flags.c_contiguous
