@@ -43,7 +43,9 @@ def protocols(page: PageData) -> dict[str, Any] | None:
     """Nothing for a board whose methods were scored under one protocol only, or that is not ranked by Q."""
     if page.board.kind != "neuco" or len(page.protocols) < 2:
         return None
-    own, *others = q = {name: _q(page, cells) for name, cells in page.protocols.items()}
+    # What comes back from a coder is another embedding, and has a tab of its own.
+    of_board = {name: cells for name, cells in page.protocols.items() if "coder=" not in name}
+    own, *others = q = {name: _q(page, cells) for name, cells in of_board.items()}
     orders = {name: order for name in others if (order := compared(q[own], q[name]))}
     if not orders:
         return None

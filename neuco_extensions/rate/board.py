@@ -26,7 +26,8 @@ from neuco_core.boards.stats.ranking import DIGITS, positions
 from neuco_core.boards.stats.uncertainty import LEVEL, SEED, chance_of_first, differences
 from neuco_core.errors import UnknownIdError
 from neuco_core.plugins.catalog import load_dataset
-from neuco_extensions.rate.curves import FIRST, LAST, WHOLE, Curves, front
+from neuco_core.text import join_names
+from neuco_extensions.rate.curves import FIRST, LAST, WHOLE, Curves, Point, front
 
 BUDGETS = (16, 32, 64, 128, 256, 512, 1024)
 LAND = 148.94e12  # square metres of the Earth's surface that are land
@@ -63,7 +64,9 @@ def rank_rates(
 ) -> Ranked:
     """Rank by the area under the curve of Q over the logarithm of the bytes."""
     chosen = pool(cells, coverage)
-    coded = {point.method for point in getattr(cells, "points", ()) if point.coder != WHOLE}
+    points: Sequence[Point] = getattr(cells, "points", ())
+    status = {(p.method, cell.status) for p in points if p.coder != WHOLE for cell in p.cells.values()}
+    coded, stale = ([name for name, of_cell in sorted(status) if of_cell == wanted] for wanted in ("ok", "stale"))
     methods = {method.id: method for method in chosen.methods if method.id in coded}
     if against and against not in methods:
         raise UnknownIdError("method on this board", against, methods)
@@ -100,6 +103,11 @@ def rank_rates(
             values[name]["best"] = best[m]
         groups_alike = tuple(tuple(order[m] for m in group) for group in groups(range(len(order)), apart))
         uncertainty = Uncertainty(LEVEL, HOW, replicates, SEED)
+    notes = [f"Against: {against or order[0]}."]
+    if stale:
+        notes.append(
+            f"Scores that no longer hold are left out: {join_names(stale)}. `neuco rate curve` makes them again."
+        )
     ranked = []
     for rank, name in zip(final.tolist(), order, strict=True):
         numbers = {"bytes": 4.0 * (methods[name].dim or 0), **{key: float(v) for key, v in values[name].items()}}
@@ -107,7 +115,7 @@ def rank_rates(
     return replace(
         empty,
         rows=(*ranked, *left_out),
-        notes=(f"Against: {against or order[0]}.",),
+        notes=tuple(notes),
         sections=tuple(_sections(curves, [methods[name] for name in order], footprint or footprint_of(chosen.tasks))),
         groups=groups_alike,
         uncertainty=uncertainty,

@@ -85,19 +85,23 @@ def rate_cells(
             if versions.get(method.id) == method.version:
                 size, shared = map(fmean, zip(*costs, strict=True))
                 points.append(Point(method.id, coder, size, shared, cells))
-    methods = tuple(replace(method, values=measured(method, records)) for method in whole.methods)
+    of_suite = [record for record in records if record.task in suite.tasks]
+    methods = tuple(replace(method, values=measured(method, of_suite)) for method in whole.methods)
     return RateCells(whole.tasks, methods, whole.cells, points=tuple(points))
 
 
 def measured(method: BoardMethod, records: Iterable[Record]) -> dict[str, float | int | None]:
-    """What the method declares and what was measured when its embeddings were made, where it is known."""
+    """What the method declares, and the most that it took to encode a sample, where these are known."""
     spec = or_none(load_method, f"{method.id}@{method.version}")
-    values: dict[str, float | int | None] = {"n_parameters": spec.n_parameters if spec else None}
+    values: dict[str, float | int] = {}
+    if spec and spec.n_parameters is not None:
+        values["n_parameters"] = spec.n_parameters
     for record in records:
         made: Any = record.provenance.get("encoding") if record.method == method.id else None
         if isinstance(made, dict) and made.get("samples") and made.get("seconds"):
-            values |= {"encode_ms": 1000 * made["seconds"] / made["samples"], "flops": made.get("flops")}
-    return {key: value for key, value in values.items() if value is not None}
+            cost = {"encode_ms": 1000 * made["seconds"] / made["samples"], "flops": made.get("flops") or 0}
+            values |= {key: max(value, values.get(key, 0)) for key, value in cost.items() if value}
+    return {**values}
 
 
 def point_label(protocol: Protocol, base: Protocol) -> str:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from markupsafe import Markup
-from msgspec.structs import replace
+from msgspec.structs import replace as replace_part
 
 from neuco_core.boards.build import build_board
 from neuco_core.boards.model import Board, BoardRow
+from neuco_core.boards.store import current
 from neuco_core.site.figures import Scatter
 from neuco_core.site.page_data import PageData
 from neuco_core.site.render import render
-from neuco_core.specs import Suite
 from neuco_extensions.rate.board import BYTES, POINTS, Q
 from neuco_extensions.rate.curves import ALL, front
 
@@ -30,20 +32,19 @@ def drawing(board: Board, titles: Callable[[str], str]) -> Markup:
     drawn = [point for of_method in stairs.values() for point in of_method]
     # The axes are those of a board whose rows are the points.
     rows = tuple(BoardRow(f"p{at}", 1, values={"bytes": p["bytes"], "q": p["q"]}) for at, p in enumerate(drawn))
-    columns = replace(BYTES, format="integer"), Q
-    axes = Scatter(replace(board, columns=columns, rows=rows, scatter=("bytes", "q"), groups=None))
+    columns = replace_part(BYTES, format="integer"), replace_part(Q, digits=0)
+    axes = Scatter(replace_part(board, columns=columns, rows=rows, scatter=("bytes", "q"), groups=None))
+    axes.low, axes.high = 4 * math.floor(axes.low / 4), 4 * math.ceil(axes.high / 4)  # whole numbers at four steps
     values = {"rows": board.ranked, "stairs": stairs, "axes": axes, "titles": titles}
     return Markup(render("neuco_extensions.rate:stairs.html", **values))  # noqa: S704 (rendered with autoescape)
 
 
 def curves_of_board(page: PageData) -> dict[str, Any] | None:
     """The page of any suite with scores of coded embeddings has the tab."""
-    board, suite = page.board, page.board.suite
-    if suite and page.cells and board.kind != "rate" and any("probe=coded" in r.protocol for r in page.elsewhere):
-        # Of all other protocols there are current scores alone.
-        whole = [record for key, record in page.records.items() if page.cells.cell(*key).scored]
-        ranked_by_bytes = Suite(id=suite.id, tasks=suite.tasks, protocol=suite.protocol, kind="rate")
-        board = build_board([*whole, *page.elsewhere], ranked_by_bytes)
+    board = page.board
+    if board.suite and page.registry and any("probe=coded" in record.protocol for record in page.elsewhere):
+        now = current(page.registry)  # with scores that no longer hold, so that the tab can name them
+        board = build_board(now.records, replace(now.suites[page.id], kind="rate", options={}), stale=now.why_stale)
     sections = {section.title: section for section in board.sections}
     if POINTS not in sections:
         return None

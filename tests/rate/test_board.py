@@ -103,7 +103,10 @@ def test_a_stale_point_and_one_of_another_protocol_are_not_on_the_curve() -> Non
 
     board = build_board(records, SUITE, {"replicates": 100}, stale=stale)
     assert "int8" not in [row[1] for row in section(board, "All points")]
+    assert board.notes[1].startswith("Scores that no longer hold are left out: steady, wide. `neuco rate curve`")
     other = [structs.replace(r, protocol=r.protocol.replace("ridge+", "ridge+k=7,")) for r in records]
+    none = build_board(records, SUITE, {"replicates": 100}, stale=lambda r: "old" if "coder" in r.protocol else None)
+    assert not none.ranked
     without = build_board(other, SUITE)
     assert not without.ranked
     assert without.notes[0] == "No scores with a coder: `neuco rate curve --all --suite …` makes them."
