@@ -41,10 +41,10 @@ from neuco_core.specs import FITTED, CellSource, ColumnSource, Dataset, Method, 
 MACHINE, TRUSTED = "machine_spread", "trust"
 CONFIRMED = "confirmed.json"  # in the registry: by label of a method, where its model's author has said so
 COLUMNS = (
-    Column("pretraining", "Trained on", "Data that the method was trained on before it was scored", format="text"),
+    Column("pretraining", "Trained on", "Data that the method was trained on before it was scored", format="choice"),
     Column("n_parameters", "Parameters", "Numbers that were learned and are used to encode", "lower", 0, "integer"),
     Column("preprocessing", "Preprocessing", "What happens to an image before it is encoded", format="text"),
-    Column(TRUSTED, "How it came about", "How the scores came about, in the words of their marks", format="text"),
+    Column(TRUSTED, "How it came about", "How the scores came about, in the words of their marks", format="choice"),
     Column(
         MACHINE,
         "Between machines",
@@ -66,8 +66,6 @@ COLUMNS = (
         0,
     ),
 )
-# Of few values, so that a reader may choose one.
-FILTERS = ("pretraining", TRUSTED, "submission", "tuning", "decoder")
 SELF = "the encoded samples"
 log = logging.getLogger(__name__)
 

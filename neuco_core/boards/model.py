@@ -43,11 +43,14 @@ class Part(Struct, frozen=True, forbid_unknown_fields=True):
     """What all parts of a board have in common."""
 
 
+Format = Literal["number", "percent", "integer", "range", "text", "choice", "method", "task", "rank", "moves"]
+
+
 class Column(Part, frozen=True):
     """What stands under a key. In a column of cells, no direction means the direction of the task.
 
-    ``range`` shows the interval alone. The last four are for sections: ``rank`` is marked where it is not the board's,
-    ``moves`` are methods with their ranks before and after.
+    ``range`` shows the interval alone. A ``choice`` is a text of few values, by which rows are filtered. The last four
+    are for sections: ``rank`` is marked where it is not the board's, ``moves`` are methods with ranks before and after.
     """
 
     key: Id
@@ -55,7 +58,7 @@ class Column(Part, frozen=True):
     help: str = ""
     direction: Literal["higher", "lower", ""] = ""
     digits: int = 3
-    format: Literal["number", "percent", "integer", "range", "text", "method", "task", "rank", "moves"] = "number"
+    format: Format = "number"
 
 
 class Interval(Part, frozen=True, array_like=True):

@@ -31,7 +31,7 @@ from neuco_core.text import as_cell, common_prefix, counted, join_names, one_lin
 ARROW = "↓"
 LONGEST = 100_000  # a note is never cut in practice; it may name every task of a large suite
 OVERLAP = "overlap"
-TEXT = ("text", "method", "task", "moves")
+TEXT = ("text", "choice", "method", "task", "moves")
 WITH_DETAILS = "--details says why"
 GROUPED = "The data do not confirm the order of methods in a group"
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from neuco_core.boards.facts import FILTERS
 from neuco_core.boards.formatting import RANK, axes
 from neuco_core.boards.model import Board, BoardRow, Column, plain, rounded
 from neuco_core.boards.report import copies, diagnostics, doubts, overlaps
@@ -213,7 +212,7 @@ def _choices(page: PageData) -> list[tuple[Column, list[str]]]:
     choices = []
     for column in page.board.fact_columns:
         values = {value for row in page.table_rows for value in str(row.facts.get(column.key, "")).split(", ")}
-        if column.key in FILTERS and len(values) > 1:
+        if column.format == "choice" and len(values) > 1:
             choices.append((column, [value or UNKNOWN for value in sorted(values)]))
     return choices
 

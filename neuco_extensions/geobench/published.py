@@ -19,9 +19,9 @@ from neuco_extensions.geobench.validate import same_name
 ID = "geobench-2"
 SCHEME = "geobench-2"
 FACTS = (
-    Column("submission", "GeobenchSubmission", "The submission that the row is from", format="text"),
-    Column("tuning", "Tuning", "Whether the backbone was frozen or tuned with the decoder", format="text"),
-    Column("decoder", "Decoder", "What was trained on top of the backbone", format="text"),
+    Column("submission", "Submission", "The submission that the row is from", format="choice"),
+    Column("tuning", "Tuning", "Whether the backbone was frozen or tuned with the decoder", format="choice"),
+    Column("decoder", "Decoder", "What was trained on top of the backbone", format="choice"),
     *(column for column in KNOWN if column.key == "n_parameters"),
 )
 DESCRIPTION = (
