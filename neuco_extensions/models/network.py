@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -189,15 +190,12 @@ class WithWavelengths(torch.nn.Module):
         if unknown:
             raise UsageError("bad parameter bands", expected="single bands of Sentinel-1 or -2", got=unknown[0])
         self.model, self.waves = model, [BANDS[name][0] for name in names]
+        self.seen = threading.local()  # several threads encode at once, each with its own images
+        model.blocks[-1].register_forward_hook(lambda _, __, output: setattr(self.seen, "tokens", output))
 
     def forward(self, images: Any) -> Any:
         return self.model(images, self.waves)
 
     def forward_features(self, images: Any) -> Any:
-        tokens: list[Any] = []
-        hook = self.model.blocks[-1].register_forward_hook(lambda _, __, output: tokens.append(output))
-        try:
-            self.model.forward_features(images, self.waves)
-        finally:
-            hook.remove()
-        return tokens[-1]
+        self.model.forward_features(images, self.waves)
+        return self.seen.tokens

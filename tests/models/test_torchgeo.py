@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 from typing import Any
 
 import numpy as np
@@ -106,3 +108,25 @@ def test_dofa_gives_the_tokens_that_it_pools_itself(checkpoint: Path, monkeypatc
         assert tokens.shape == (1, 197, 768)
         pooled = model.model.forward_features(images, model.waves)
         assert torch.allclose(model.model.fc_norm(tokens[:, 1:].mean(dim=1)), pooled, atol=1e-5)
+
+
+def test_dofa_gives_each_thread_the_tokens_of_its_own_images(checkpoint: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("neuco_extensions.models.torchgeo.check_digits", lambda row, path: None)
+    row = find_row("DOFABase16_Weights.DOFA_MAE")
+    model = WithWavelengths(save(row, checkpoint), row.bands)
+    each = torch.rand(2, 1, 13, 224, 224, generator=torch.Generator().manual_seed(2))
+
+    def tokens(images: torch.Tensor) -> torch.Tensor:
+        with torch.inference_mode():
+            return model.forward_features(images)
+
+    alone = [tokens(images) for images in each]
+    together = Barrier(2)  # both are in the network at once, and both are out of its last block before either goes on
+
+    def meet(module: Any, images: Any) -> None:
+        together.wait(60)
+
+    for module in (model.model.blocks[0], model.model.fc_norm):
+        module.register_forward_pre_hook(meet)
+    with one_thread(), ThreadPoolExecutor(2) as pool:
+        assert all(torch.allclose(a, b, atol=1e-4) for a, b in zip(alone, pool.map(tokens, each), strict=True))
