@@ -16,9 +16,9 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from neuco_core.contract.repeatability import plain_statistics, some_rows
+from neuco_core.contract.repeatability import some_rows
 from neuco_core.contract.sanity import measured, responses
-from neuco_core.cubes.cubes import Changed, CubeBatch, CubeSource, Selection
+from neuco_core.cubes.cubes import Changed, CubeBatch, CubeSource, batches
 from neuco_core.encode.device import uses_torch
 from neuco_core.encode.encoding import Encoding
 from neuco_core.encode.requirements import full_params
@@ -97,10 +97,8 @@ def probe(method: Method, source: CubeSource, dataset: str) -> Probes:
             except NeucoError as error:
                 refused[kind] = str(error)
         network = watch.network(pipeline.encoder, source.read(few)) if watch and pipeline.needs_cubes else None
-    in_order = Selection(source, ids=frozenset(ids))
-    places = [ids.index(name) for name in in_order.ids()]
-    measures = measured(rows[places], plain_statistics(in_order)) | responses(rows[some], changed)
-    return Probes(dataset, source.bands, measures, refused, network)
+    images = len({batch.values.tobytes() for batch in batches(source, 1, ids)})
+    return Probes(dataset, source.bands, measured(rows, images) | responses(rows[some], changed), refused, network)
 
 
 class _SeenEnoughError(Exception):
@@ -162,7 +160,6 @@ class Watch:
             "training mode": float(any(module.training for module in self.called.values())),
             "untrained layers": float(np.mean([_is_fresh(module) for module in norms])) if norms else 0.0,
             "spread of the inputs": float(np.median(deviation)),
-            "offset of the inputs": float(np.median(np.abs(mean)) / max(np.median(deviation), 1e-300)),
         }
         image = images.rows(0, 1)
         with self.watching():

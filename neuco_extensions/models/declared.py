@@ -26,6 +26,7 @@ TERRAMIND: Mapping[str, tuple[str, tuple[str, ...]]] = {  # by modality here: th
     "s2l1c": ("untok_sen2l1c@224", S2),
     "s1": ("untok_sen1grd@224", ("VV", "VH")),
 }
+RGB = ("B04", "B03", "B02")
 
 
 def library(subject: MethodSubject) -> str:
@@ -55,28 +56,31 @@ def library_facts(
     params: Mapping[str, Any], got: Sequence[Channel], known: tuple[str, ...]
 ) -> tuple[str, dict[str, Any], tuple[str, ...]]:
     """Whose word it is, the parameters as that library has them, and the bands in its order."""
-    modality = got[0].band.partition("/")[0]
     if row := table().get(str(params.get("weights"))):
         return "TorchGeo", row.params(), known
     name = str(params.get("backbone") or params.get("network"))
+    modalities = list(dict.fromkeys(channel.band.partition("/")[0] for channel in got))
+    whose, scale = "TerraTorch", 1.0
+    mean: Sequence[float]
+    std: Sequence[float]
     if "backbone" in params and "terramind" in name:
         statistics = import_module("terratorch.models.backbones.terramind.model.terramind_register")
-        key, bands = TERRAMIND[modality]
-        whose, mean, std = "TerraTorch", statistics.v1_pretraining_mean[key], statistics.v1_pretraining_std[key]
-        scale = 1.0
+        inputs = [TERRAMIND[modality][0] for modality in modalities]
+        mean = [value for key in inputs for value in statistics.v1_pretraining_mean[key]]
+        std = [value for key in inputs for value in statistics.v1_pretraining_std[key]]
+        order = [f"{modality}/{band}" for modality in modalities for band in TERRAMIND[modality][1]]
     elif "backbone" in params and "prithvi" in name:
         config = import_module("terratorch.models.backbones.prithvi_vit").prithvi_cfgs[name.removeprefix("terratorch_")]
         own = {theirs: band for band, (_, theirs) in BANDS.items()}
-        bands = tuple(own[str(getattr(band, "value", band))] for band in config["bands"])
-        whose, mean, std, scale = "TerraTorch", config["mean"], config["std"], 1.0
+        mean, std = config["mean"], config["std"]
+        order = [f"{modalities[0]}/{own[str(getattr(band, 'value', band))]}" for band in config["bands"]]
     elif "network" in params and (config := import_module("timm").get_pretrained_cfg(name)):
         # timm's networks want red, green and blue from 0 to 1; what is 1 in digital numbers is the method's choice.
         whose, mean, std = "timm", config.mean, config.std
         scale = float(np.median([1 / (channel.gain * part) for channel, part in zip(got, std, strict=False)]))
-        bands = ("B04", "B03", "B02")
+        colours = modalities[0].startswith("s2")
+        order = [f"{modalities[0]}/{band}" for band in RGB] if colours else [channel.band for channel in got[:3]]
     else:
         raise NoEvidence("no library has statistics of these weights", got=name)
-    order = tuple(f"{modality}/{band}" for band in bands)
-    if whose == "timm" and not modality.startswith("s2"):
-        order = tuple(channel.band for channel in got[:3])
-    return whose, {"bands": joined(order), "scale": scale, "mean": joined(mean), "std": joined(std)}, order
+    facts = {"bands": joined(order), "scale": scale, "mean": joined(mean), "std": joined(std)}
+    return whose, facts, tuple(order)

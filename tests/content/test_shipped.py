@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,9 +23,12 @@ from neuco_core import (
     load_task,
     score,
 )
+from neuco_core.contract.contract import run_check
 from neuco_core.contract.metric_scale import NO_HEADROOM, measure_baseline, shuffled
+from neuco_core.contract.subjects import MethodSubject
 from neuco_core.fetch.fetch import resolve
 from neuco_core.plugins.catalog import catalog
+from neuco_core.specs import Check
 from neuco_core.tables.embeddings import make_embeddings
 from neuco_core.tables.labels import Labels
 from tests.command import python
@@ -228,3 +232,23 @@ def test_a_baseline_has_headroom_only_if_the_embeddings_know_the_labels(signal: 
     labels = Labels("made", "regression", ids, y, "0" * 64)
     measured = measure_baseline(make_embeddings(ids, x), labels, load_protocol("ridge+k=8"), "r2")
     assert (measured.headroom, measured.tolerance) == (headroom, 0.01)
+
+
+HERE = [m.id for m in list_methods() if {"torchgeo", "terratorch"}.isdisjoint(m.requires) and "challenge" not in m.id]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", HERE)
+def test_what_sanity_checks_warn_of_stands_in_the_card(name: str) -> None:
+    """The networks of libraries are in ``tests/models/test_declared.py``; the challenge's files have to be pinned."""
+    subject = MethodSubject(load_method(name))
+    card = (ROOT / "neuco_methods" / Path(subject.spec.origin.source).name / "README.md").read_text(encoding="utf-8")
+    checks = catalog().all(Check)
+    assert run_check(checks["method-sane"], subject).status in ("ok", "warning")
+    for check in ("method-sane", "method-network", "method-distinct", "models-library"):
+        finding = run_check(checks[check], subject)
+        assert finding.status in ("ok", "warning", "skipped")
+        if finding.status == "warning":
+            measures = re.findall(r"(?:; |: |^)([^;:]+?) [\d.e+-]+ \(at", finding.detail)
+            assert measures, finding.detail
+            assert not [measure for measure in measures if measure not in card]

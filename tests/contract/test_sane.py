@@ -14,6 +14,7 @@ from neuco_core.contract.contract import Finding, run_check
 from neuco_core.contract.probing import probe
 from neuco_core.contract.sanity import (
     LIMITS,
+    NEIGHBOURS,
     NETWORK_LIMITS,
     agreement,
     effective_rank,
@@ -60,7 +61,7 @@ SPOILT: dict[str, tuple[Callable[[np.ndarray], np.ndarray], str]] = {
     "the same samples": (lambda rows: rows[np.arange(200) // 2], "duplicate samples"),
     "an outlier": (lambda rows: rows * np.where(np.arange(200) == 7, 1e3, 1.0)[:, None], "largest norm"),
     "clipped": (lambda rows: np.sign(rows), "saturated values"),
-    "mixed up": (lambda rows: np.random.default_rng(1).permutation(rows), "agreement of many"),
+    "mixed up": (lambda rows: np.random.default_rng(1).permutation(rows), NEIGHBOURS),
 }
 
 
@@ -68,17 +69,17 @@ SPOILT: dict[str, tuple[Callable[[np.ndarray], np.ndarray], str]] = {
 def test_spoilt_embeddings_are_named(name: str) -> None:
     rows = plane(30, 30)
     spoil, measure = SPOILT[name]
-    assert not list(unusual(measured(rows, rows)))
-    sentences = list(unusual(measured(spoil(rows), rows)))
+    assert not list(unusual({**measured(rows, len(rows)), NEIGHBOURS: agreement(rows, rows)}))
+    spoilt = spoil(rows)
+    sentences = list(unusual({**measured(spoilt, len(rows)), NEIGHBOURS: agreement(spoilt, rows)}))
     assert any(sentence.startswith(measure) for sentence in sentences), sentences
     assert all("Look at" in sentence for sentence in sentences)
 
 
 def test_every_limit_is_of_a_measure_that_there_is() -> None:
     rows = plane(5, 5)
-    found = measured(rows, rows) | responses(rows, dict.fromkeys(("up", "down", "bands", "nodata"), rows))
-    few = measured(rows[:40], rows[:40])
-    assert {limit.measure for limit in LIMITS} == found.keys() | few.keys()
+    found = measured(rows, len(rows)) | responses(rows, dict.fromkeys(("up", "down", "bands", "nodata"), rows))
+    assert {limit.measure for limit in LIMITS} == {*found, NEIGHBOURS}
 
 
 class Small(torch.nn.Module):  # type: ignore[misc]

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from neuco_core.contract.contract import Finding, run_check
 from neuco_core.contract.probing import probe
 from neuco_core.contract.subjects import MethodSubject
-from neuco_core.plugins.catalog import catalog
+from neuco_core.cubes.cubes import select
+from neuco_core.plugins.catalog import catalog, list_methods, load_method
 from neuco_core.specs import Check, Method
 from neuco_core.testing import TinyCubes
 from neuco_extensions.models.images import Images, joined, numbers, words
 from neuco_extensions.models.libraries import terratorch_network, timm_network
 from neuco_extensions.models.network import NetworkEncoder
-from neuco_extensions.models.torchgeo import bare_network, table
+from neuco_extensions.models.torchgeo import bare_network, table, torchgeo_encoder
+from neuco_methods.terratorch import make_encoder
 
 MOCO = "ResNet18_Weights.SENTINEL2_ALL_MOCO"
 PHOTO = {
@@ -90,3 +96,32 @@ def test_weights_that_no_library_knows_are_not_judged(params: dict[str, Any]) ->
     build, own = torchgeo()
     kept = {key: value for key, value in own.items() if key != "weights"}
     assert finding(build, {**kept, **params}).status == "skipped"
+
+
+def of_torchgeo(path: Path, **params: Any) -> Any:
+    row = table()[params["weights"]]
+    torch.save(bare_network(row).state_dict(), path)
+    return torchgeo_encoder(checkpoint=path, **params)
+
+
+def of_terratorch(path: Path, **params: Any) -> Any:
+    network = terratorch_network(params["backbone"], None, modalities=["S2L2A", "S1GRD"], merge_method=params["merge"])
+    torch.save(network.state_dict(), path)
+    return make_encoder(checkpoint=path, **params)
+
+
+@pytest.mark.parametrize("name", [m.id for m in list_methods() if {"torchgeo", "terratorch"} & set(m.requires)])
+def test_shipped_networks_are_used_as_their_libraries_declare(
+    name: str, checkpoint: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With random weights: those that were trained are to be had from the network only."""
+    monkeypatch.setattr("neuco_extensions.models.torchgeo.check_digits", lambda row, path: None)
+    shipped = load_method(name)
+    build = partial(of_torchgeo if "torchgeo" in shipped.requires else of_terratorch, checkpoint)
+    method = replace(shipped, encoder=build, weights={}, pretraining=())
+    subject = MethodSubject(method)
+    source = select(TinyCubes(count=9, seasons=("summer", "fall")), method.bands)
+    vars(subject)["probes"] = probe(method, source, "tiny")
+    for check in ("method-sane", "method-network", "models-library"):
+        found = run_check(catalog().all(Check)[check], subject)
+        assert found.status == "ok", found

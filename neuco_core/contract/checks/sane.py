@@ -12,7 +12,7 @@ import numpy as np
 
 from neuco_core.contract.contract import Broken, Inapplicable, NoEvidence, Warn
 from neuco_core.contract.probing import Channel, Network
-from neuco_core.contract.sanity import NETWORK_LIMITS, SAME, SEASONS, measured, unusual
+from neuco_core.contract.sanity import NEIGHBOURS, NETWORK_LIMITS, SAME, SEASONS, agreement, measured, unusual
 from neuco_core.contract.subjects import MethodSubject
 from neuco_core.env import registry_dir
 from neuco_core.errors import NeucoError
@@ -20,7 +20,7 @@ from neuco_core.records.model import Record
 from neuco_core.records.store import read_all
 from neuco_core.text import join_names
 
-ROWS = 128  # of a file
+ROWS, FEWEST = 128, 100  # of a file; neighbours of fewer agree by chance
 CLOSE = 0.02  # relative, of a gain
 
 
@@ -36,7 +36,7 @@ def sane(subject: MethodSubject) -> str:
     doubts += [f"images with the change {kind!r} cannot be encoded: {why}" for kind, why in refused.items()]
     if doubts:
         raise Warn("; ".join(doubts), where=dataset)
-    named = ("effective rank", "intrinsic dimension", "agreement", "agreement of many")
+    named = ("effective rank", "intrinsic dimension", NEIGHBOURS)
     return f"{dataset}: " + ", ".join(f"{name} {measures[name]:.3g}" for name in named if name in measures)
 
 
@@ -48,10 +48,14 @@ def _of_file(subject: MethodSubject) -> tuple[str, dict[str, float]]:
     try:
         plain = subject.plain(dataset, some.ids)
     except NeucoError:
-        return dataset, measured(some.values)
+        return dataset, measured(some.values, len(some))
     place = {name: row for row, name in enumerate(plain.ids)}
     some = some.only(place)
-    return dataset, measured(some.values, plain.values[[place[name] for name in some.ids]])
+    reference = plain.values[[place[name] for name in some.ids]]
+    measures = measured(some.values, len(np.unique(reference, axis=0)))
+    if len(some) >= FEWEST:
+        measures[NEIGHBOURS] = agreement(some.values, reference)
+    return dataset, measures
 
 
 def _seasons(subject: MethodSubject, moved: float | None) -> Iterator[str]:
