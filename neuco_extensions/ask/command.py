@@ -14,12 +14,13 @@ from neuco_core.plugins.catalog import load_method
 from neuco_core.text import one_line
 
 QUESTION = """\
-Subject: Is {title} used as it was meant to be?
+Subject: Is "{title}" used as it was meant to be?
 
-Dear authors of {title},
+Dear authors,
 
-neuco scores embeddings of Earth observation, and {label} is on its boards. Before its scores are marked as
-"{confirmed}", we ask you to look at how your model is used:
+neuco scores embeddings of Earth observation, and your model is on its boards
+as {label}. Before its scores are marked as "{confirmed}",
+we ask you to look at how it is used:
 
 {settings}
 
@@ -32,7 +33,7 @@ These are its scores (the mean over the splits, and Q):
 3. May we link to your answer?
 
 Run it yourself:  neuco verify {label}
-If something is wrong, tell us what, and the scores are withdrawn until it is mended.
+If something is wrong, tell us what: the scores are withdrawn until it is mended.
 """
 
 
@@ -44,9 +45,11 @@ def ask_author(method: str) -> None:
     A maintainer who has the answer adds the method to registry/confirmed.json on main, with a link to it.
     """
     spec, now = load_method(method), current(registry_dir())
+    on_boards = {(suite.protocol, task) for suite in now.suites.values() for task in suite.tasks}
     scores = []
     for record in [record for record in now.records if record.ok and not now.why_stale(record)]:
-        if (record.method, record.method_version) == (spec.id, spec.version):
+        is_shown = (record.protocol, record.task) in on_boards
+        if is_shown and (record.method, record.method_version) == (spec.id, spec.version):
             cell = record_cell(record)
             value = f"{record.metric} {cell.mean:.3f}, Q {cell.q:.1f} ({TRUST[cell.trust][1]})"
             scores.append(f"  {record.task}, {record.protocol}: {value}")

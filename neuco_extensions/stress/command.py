@@ -24,7 +24,7 @@ from neuco_core.scoring.scorer import score
 from neuco_core.specs import Method, Suite, Task, to_json
 from neuco_core.tables.embeddings import Embeddings, make_embeddings
 from neuco_core.tables.labels import Labels
-from neuco_core.text import join_names
+from neuco_core.text import counted, join_names
 from neuco_extensions.stress.changes import KINDS, LEVELS, Damage
 from neuco_extensions.stress.curves import Stress, write_stress
 
@@ -59,7 +59,8 @@ def stress(method: str, suite: str, samples: int, keep: bool, as_json: bool) -> 
         return
     rows = [(kind, *(f"{value:.3f}" for value in values)) for kind, values in result.curves.items()]
     click.echo(table(("share kept", *map(str, LEVELS)), rows, right=set(range(1, 6))))
-    click.echo(f"{spec.id} keeps {result.number:.3f} on average: {len(result.clean)} tasks, {samples} test images")
+    tasks = counted(len(result.clean), "task")
+    click.echo(f"{spec.id} keeps {result.number:.3f} on average: {tasks}, {samples} test images")
 
 
 def measure(method: Method, suite: Suite, samples: int) -> Stress:

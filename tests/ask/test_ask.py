@@ -15,6 +15,7 @@ def test_the_question_has_settings_and_scores() -> None:
     assert done.code == 0, done.err
     for words in ("filters: 512", "packages: torch", "digits_class, ridge: f1 0.983, Q 65.5 (self-reported)"):
         assert words in done.out
+    assert "coder=" not in done.out, "only what boards compare"
     assert "neuco verify mosaiks" in done.out
 
 
