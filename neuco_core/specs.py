@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from neuco_core.tables.labels import Labels
 
 PUBLISHED = ("https", "hf", "s3")  # where the files of a contributed plugin may lie, besides its own folder
-SCHEMES = (*PUBLISHED, "http", "file", "pkg")
+SCHEMES = ("https", "http", "hf", "s3", "file", "pkg")
 
 
 @dataclass(frozen=True)
