@@ -100,11 +100,10 @@ def layers(registry: Path, top: Path | None = None) -> tuple[Path, ...]:
     ``top`` leaves out what lies above that one.
     """
     registries: tuple[Path, ...] = (registry,)
-    root, shipped = checkout(), PACKAGE / "_registry"
-    if os.environ.get("NEUCO_REGISTRY"):
-        pass
-    elif root and registry == root / "registry":
-        registries = (root / ".neuco", registry)
-    elif shipped.is_dir() and registry == user_registry():
-        registries = (registry, shipped)
+    if not os.environ.get("NEUCO_REGISTRY"):
+        root, shipped = checkout(), PACKAGE / "_registry"
+        if root and registry == root / "registry":
+            registries = (root / ".neuco", registry)
+        elif shipped.is_dir() and registry == user_registry():
+            registries = (registry, shipped)
     return registries[registries.index(top) :] if top else registries

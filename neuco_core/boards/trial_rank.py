@@ -224,7 +224,7 @@ def _score(
     plan = make_plan([], tasks, load_protocol(protocol), registry_dir(), files=files)
     jobs = available_cores()
     engine = open_engine("local", jobs)
-    threads = jobs if len(plan.work) < 4 * jobs else 1
+    threads = jobs if sum(cell.to_run for cell in plan.cells) < 4 * jobs else 1
     # Nothing is kept of a file that is not saved, so the registry is only named here.
     run = run_plan(plan, registry_dir(), engine, default_limits(jobs), threads=threads, shared=shared)
     with closing(run) as records:

@@ -255,7 +255,7 @@ def _score(request: ScoreRequest, choice: Choice, preview: Preview | None, form:
         describe_plans(plans, as_json=form.form == "json")
         return
     # The last of few cells would leave cores idle; the numbers are the same for any number of threads.
-    work = sum(len(plan.work) for plan in plans)
+    work = sum(cell.to_run for plan in plans for cell in plan.cells)
     threads = request.threads or (available_cores() if work < 4 * jobs else 1)
     made: list[Record] = []
     try:

@@ -21,6 +21,7 @@ import tempfile
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, SourceFileLoader, SourcelessFileLoader
@@ -84,6 +85,7 @@ class SourceLoader(SourceFileLoader):
         return code
 
 
+@dataclass(eq=False)
 class SourceFinder(MetaPathFinder):
     """Finds what the other finders do, and lets plugins' modules be loaded from source.
 
@@ -91,10 +93,9 @@ class SourceFinder(MetaPathFinder):
     ``everywhere``, also all that lies outside of the folders into which packages are installed: what people edit.
     """
 
-    def __init__(self) -> None:
-        self.roots: set[str] = set()
-        self.folders: set[PurePath] = set()
-        self.everywhere = False
+    roots: set[str] = field(default_factory=set)
+    folders: set[PurePath] = field(default_factory=set)
+    everywhere: bool = False
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
         root = name.partition(".")[0]

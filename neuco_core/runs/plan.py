@@ -69,10 +69,6 @@ class Plan:
     cells: tuple[PlannedCell, ...]
     fresh: bool = False
 
-    @property
-    def work(self) -> list[PlannedCell]:
-        return [cell for cell in self.cells if cell.to_run]
-
 
 def make_plan(
     methods: Sequence[Method],

@@ -84,7 +84,8 @@ def run_plan(
         hint = "Use Protocol.with_"
         raise UsageError("the protocol's fields do not match its name", got=plan.protocol.name, hint=hint)
     registry = layers(registry)[0]
-    cells = {(cell.method.label, cell.task.label, str(cell.inputs["protocol"])): cell for cell in plan.work}
+    work = [cell for cell in plan.cells if cell.to_run]
+    cells = {(cell.method.label, cell.task.label, str(cell.inputs["protocol"])): cell for cell in work}
     recorded = [cell for cell in plan.cells if save or cell.file is None]
     warned: set[tuple[str, str]] = set()
     with exclusive(registry) if recorded else nullcontext():
@@ -93,7 +94,7 @@ def run_plan(
             scored = cell.record is not None and cell.record.ok
             if cell.state == "not-applicable" or (cell.state == "skipped" and not scored):
                 save_record(make_record(cell, None, engine.name), registry, cell.record)
-        for step, result in engine.run(groups_of(plan.work, threads, shared, plan.fresh, batch_size), limits):
+        for step, result in engine.run(groups_of(work, threads, shared, plan.fresh, batch_size), limits):
             if not isinstance(step, ScoreCell):
                 continue
             cell = cells[step.embed.method, step.task, step.protocol]
