@@ -54,7 +54,7 @@ def test_every_score_of_every_board_has_a_mark(root: Path) -> None:
     boards = [stored_board(root / "registry", path.stem) for path in (root / "registry/leaderboards").glob("*.json")]
     published = [item.board() for item in list_published(root / "registry")]
     assert len(boards) > 5
-    assert len(published) > 2
+    assert len(published) > 1, "those that come with the core"
     for board in (*boards, *published):
         for row in board.rows:
             for task, cell in row.cells.items():
